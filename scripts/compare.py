@@ -18,7 +18,7 @@ if sys.version_info < (3, 10):  # noqa: UP036
 sys.path.insert(0, str(Path(__file__).resolve().parent / "src"))
 
 try:
-    from warpgauge.commands.compare import starter
+    from warpgauge.commands.main import main
 except Exception as fault:  # 1, which Python would end with, means a regression
     try:
         sys.stderr.write("compare.py: warpgauge cannot be imported (%s)\n" % fault)  # noqa: UP031
@@ -26,4 +26,4 @@ except Exception as fault:  # 1, which Python would end with, means a regression
         sys.exit(2)
 
 if __name__ == "__main__":
-    sys.exit(starter(sys.argv[1:]))
+    sys.exit(main(["compare", *sys.argv[1:]]))

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from warpgauge.commands.arguments import Parser, seconds
+from warpgauge.commands.arguments import Parser, duration
 from warpgauge.github import gpus
 from warpgauge.measure import build
 from warpgauge.system import process
@@ -142,7 +142,7 @@ def _parser() -> Parser:
     add("build", metavar="BUILD_DIR", type=Path, help="as in build/ci")
     add("tool", nargs="?", choices=tuple(_TOOLS), default="memcheck", help="default memcheck")
     add("regex", metavar="REGEX", nargs="?", type=_regex, default="", help="only these tests")
-    add("--timeout", metavar="SECONDS", type=seconds, default=_DEADLINE_S,
+    add("--timeout", metavar="TIME", type=duration, default=_DEADLINE_S,
         help=f"for one test; default {_DEADLINE_S:g}")  # fmt: skip
     return parser
 

@@ -18,7 +18,7 @@ import pytest
 
 import evaluating
 from warpgauge.callables.messages import Channel, Values
-from warpgauge.commands import python_evaluation
+from warpgauge.commands import evaluate
 from warpgauge.measure import python_file
 
 torch = pytest.importorskip("torch", reason="needs PyTorch")
@@ -237,7 +237,7 @@ def evaluation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evaluation]
     )
     files = {"base": str(base), "function": "kernel", "inputs": str(base)}
     settings = {"socket": str(folder / "checker.socket"), "axes": {}, "shapes": [], **files}
-    with python_evaluation._checker(measuring) as control:
+    with evaluate._checker(measuring) as control:
         yield Evaluation(folder, control, control.ask(settings)[0])
 
 

@@ -11,7 +11,8 @@ import pytest
 from test_streams import ended, interrupted
 
 from two_folders import TIMES, TwoFolders
-from warpgauge.commands import ab, compare
+from warpgauge.commands import ab
+from warpgauge.commands.main import main as warpgauge
 from warpgauge.measure import gpu_watch, run_file
 from warpgauge.measure.options import FIRST_LOOK, schedule
 from warpgauge.system import environment, locks
@@ -227,7 +228,7 @@ def test_this_trees_policy_is_not_theirs_but_a_named_one_is(
     runs = folders.root / "build" / "runs"
     pair = [str(path) for path in sorted(runs.glob("*.json"), key=lambda one: -len(one.name))]
     monkeypatch.setattr(environment, "ROOT", folders.root)
-    assert compare.starter(pair) == ExitStatus.REGRESSION
+    assert warpgauge(["compare", *pair]) == ExitStatus.REGRESSION
     assert folders.beside("--policy=baselines/policy.toml") is ExitStatus.OK
     assert "accepted: ours" in folders.output()[0]
 

@@ -13,7 +13,7 @@ from test_streams import ended, interrupted
 
 import fake_binary
 from clone import HOST_TIMES, TIMES, GitRepository, recorded
-from warpgauge.commands import compare
+from warpgauge.commands.main import main as warpgauge
 from warpgauge.measure import run_file
 from warpgauge.measure.options import FIRST_LOOK
 from warpgauge.system import environment
@@ -183,14 +183,14 @@ def test_an_expected_regression_is_accepted_here_and_by_compare_on_the_same_pair
     measured, _ = clone.output()
     pair = sorted(clone.runs(), key=lambda path: "base" not in path.name)
     monkeypatch.setattr(environment, "ROOT", clone.root)
-    assert compare.starter([str(path) for path in pair]) == ExitStatus.OK
+    assert warpgauge(["compare", *map(str, pair)]) == ExitStatus.OK
     compared, _ = clone.output()
     for told in (measured, compared):
         assert "PASS 2 within tolerance (at most " in told
         assert ") · 1 accepted" in told
         assert "accepted: the bounds check" in told
     tolerances.unlink()
-    assert compare.starter([str(path) for path in pair]) == ExitStatus.REGRESSION
+    assert warpgauge(["compare", *map(str, pair)]) == ExitStatus.REGRESSION
 
 
 def test_what_has_moved_into_the_full_suite_is_not_asked_of_the_base(clone: GitRepository) -> None:

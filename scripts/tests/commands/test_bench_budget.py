@@ -121,7 +121,7 @@ def test_a_budget_is_a_time(text: str, seconds: float) -> None:
     assert options.budget_s == seconds
 
 
-@pytest.mark.parametrize("text", ["", "0", "0.5s", "-1m", "nan", "inf", "1d", "m", "s", "a minute"])
+@pytest.mark.parametrize("text", ["", "0", "-1m", "nan", "inf", "1d", "m", "s", "a minute"])
 def test_what_is_no_time_is_refused(text: str) -> None:
     with pytest.raises(UserError, match=f"--budget: {text!r}"):
         parse([f"--budget={text}"])

@@ -154,8 +154,6 @@ def test_the_reason_is_searched_between_commits_of_a_file(project: Project) -> N
     assert found["slowdown"] == pytest.approx(0.8, abs=0.05)
     with pytest.raises(UserError, match="one too many"):
         explain.main([FILE, "sync/busy", "sync/idle"], project.tree)
-    with pytest.raises(UserError, match="the folder of --against cannot be combined"):
-        explain.main([FILE, "sync/busy", "--against=."], project.tree)
 
 
 def test_a_run_of_a_file_explains_what_is_slower(project: Project) -> None:

@@ -121,14 +121,14 @@ def test_one_of_64_commits_is_found_in_9_builds(history: History) -> None:
 def test_what_the_last_line_names_can_be_compared(
     history: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from warpgauge.commands import compare
+    from warpgauge.commands.main import main as warpgauge
 
     history.add(FAST)
     history.add(slower(4.0), source="2")
     monkeypatch.chdir(history.root)
     assert history.bisect() is ExitStatus.OK
     words = history.output()[0].partition("scripts/compare.py ")[2].split()
-    assert compare.starter(words[:2]) == ExitStatus.REGRESSION
+    assert warpgauge(["compare", *words[:2]]) == ExitStatus.REGRESSION
 
 
 def test_equal_programs_are_built_and_not_measured_twice(history: History) -> None:

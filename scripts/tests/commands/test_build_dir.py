@@ -108,8 +108,8 @@ def test_an_interrupted_run_of_another_project_goes_on_by_its_journal(project: P
         (["--build-dir=nowhere"], "--build-dir: 'nowhere'"),
         (["--build-dir="], "--build-dir: ''"),
         (["--build-dir=out"], r"out/warpgauge_benchmarks\.json names no benchmark program"),
-        (["--against=HEAD"], "--against .* --build-dir.*: use scripts/warpgauge ab"),
-        (["--budget=60s"], "--budget .* --build-dir.*: use scripts/warpgauge ab"),
+        (["--against=HEAD"], "--against cannot be combined with --build-dir"),
+        (["--budget=60s"], "--budget cannot be combined with --build-dir"),
         ([], r"baselines/policy\.toml"),
     ],
 )

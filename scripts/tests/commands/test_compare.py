@@ -8,6 +8,7 @@ import io
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -16,12 +17,16 @@ import pytest
 from builders import STEADY, Json, failed, google, google_row, row, run, scaled, write
 from forked import Forked
 from warpgauge.commands.compare import parse
-from warpgauge.commands.compare import starter as main
+from warpgauge.commands.main import main as warpgauge
 from warpgauge.records.sessions import FEWEST_OF_A_PASS
 from warpgauge.system.errors import UserError
 
 SCRIPT = Path(__file__).parents[2] / "compare.py"
 SAME = run([row("a/b"), row("a/c")])
+
+
+def main(argv: Sequence[str]) -> int:
+    return warpgauge(["compare", *argv])
 
 
 def command(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -82,7 +87,7 @@ def test_a_bad_file_is_one_sentence_and_status_2(base: Path, tmp_path: Path) -> 
     done = command(base, path)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        f"compare.py: {path}, row 1 ('a/b'): 'real_time' is NaN; measure it again\n"
+        f"compare: {path}, row 1 ('a/b'): 'real_time' is NaN; measure it again\n"
     )
 
 
@@ -101,7 +106,7 @@ def test_bad_usage_is_one_sentence_and_status_2(
     assert main([str(base), str(base), argument]) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert err.startswith(f"compare.py: {said}")
+    assert err.startswith(f"compare: {said}")
 
 
 def test_options_reach_the_rule(base: Path, tmp_path: Path) -> None:
@@ -126,7 +131,7 @@ def test_a_reader_that_leaves_early_changes_nothing(base: Path, tmp_path: Path) 
 
 
 def judging_ends_in(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("warpgauge.verdict.judge.judge", Mock(side_effect=error))
+    monkeypatch.setattr("warpgauge.commands.compare.judge", Mock(side_effect=error))
 
 
 def test_an_interrupt_leaves_no_traceback(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,7 +146,7 @@ def test_a_fault_of_its_own_is_told_in_full_and_is_no_regression(
     assert main([str(base), str(base)]) == 2
     told = capsys.readouterr().err
     assert "never thought of" in told
-    assert told.endswith("compare.py: this is a bug in warpgauge: please report it\n")
+    assert told.endswith("compare: this is a bug in warpgauge: please report it\n")
 
 
 def test_the_first_screen_ends_with_what_to_do_and_verbose_shows_the_rule(
@@ -191,23 +196,18 @@ def processes(folder: Path, factor: float, count: int = 7) -> list[str]:
     ]
 
 
-def test_files_of_both_sides_are_named_apart(
+def test_a_folder_a_side_holds_its_processes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    old, new = processes(tmp_path / "old", 100.0), processes(tmp_path / "new", 110.0, 5)
-    assert main(["--processes", *old, "--", *new]) == 1
+    processes(tmp_path / "old", 100.0)
+    processes(tmp_path / "new", 110.0, 5)
+    old, new = str(tmp_path / "old"), str(tmp_path / "new")
+    assert main([old, new]) == 1
     apart = capsys.readouterr().out
     assert "Google Benchmark JSON of 7 processes" in apart
     assert "Google Benchmark JSON of 5 processes" in apart
-    assert main(["--format=json", "--min-effect", "7", "--processes", *old, "--", *old]) == 0
+    assert main(["--format=json", "--min-effect", "7", old, old]) == 0
     assert '"minimum_effect": 0.07' in capsys.readouterr().out
-
-
-def test_a_folder_a_side_holds_its_processes(tmp_path: Path) -> None:
-    processes(tmp_path / "old", 100.0)
-    processes(tmp_path / "new", 110.0)
-    assert main([str(tmp_path / "old"), str(tmp_path / "old")]) == 0
-    assert main([str(tmp_path / "old"), str(tmp_path / "new")]) == 1
 
 
 def test_single_plain_files_are_inconclusive_unless_their_scatter_is_told(
@@ -215,35 +215,30 @@ def test_single_plain_files_are_inconclusive_unless_their_scatter_is_told(
 ) -> None:
     (old,), (new,) = processes(tmp_path / "old", 100.0, 1), processes(tmp_path / "new", 100.2, 1)
     assert main([old, new]) == 3
-    assert "compare.py --processes" in " ".join(capsys.readouterr().out.split())
+    assert "compare.py old-results new-results" in " ".join(capsys.readouterr().out.split())
     assert main([old, new, "--process-scatter", "1"]) == 0
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--processes", "a"], "--processes comes last, and needs the files of both sides: "),
-        (["--processes", "a", "--"], "--processes comes last"),
-        (["--processes", "--", "b"], "--processes comes last"),
-        (["--processes", "a", "--", "b", "--filter=x"], "--processes comes last"),
-        (["x", "y", "--processes=a"], "--processes comes last"),
-        (["x", "--processes", "a", "--", "b"], "--processes names all files: "),
         (["--process-scatter=0", "a", "b"], "argument --process-scatter: "),
         ([], "name a run"),
     ],
 )
-def test_bad_usage_of_processes_is_one_sentence_and_status_2(
+def test_a_command_line_without_a_meaning_is_one_sentence(
     arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(arguments) == 2
-    assert capsys.readouterr().err.startswith(f"compare.py: {words}")
+    assert capsys.readouterr().err.startswith(f"compare: {words}")
 
 
 def test_no_result_is_written_over_a_process(tmp_path: Path) -> None:
-    old, new = processes(tmp_path / "old", 100.0), processes(tmp_path / "new", 110.0)
-    before = Path(new[-1]).read_bytes()
-    assert main([f"--format=markdown={new[-1]}", "--processes", *old, "--", *new]) == 2
-    assert Path(new[-1]).read_bytes() == before
+    *_, last = processes(tmp_path / "new", 110.0)
+    processes(tmp_path / "old", 100.0)
+    before = Path(last).read_bytes()
+    assert main([f"--format=markdown={last}", str(tmp_path / "old"), str(tmp_path / "new")]) == 2
+    assert Path(last).read_bytes() == before
 
 
 @pytest.fixture
@@ -271,17 +266,9 @@ def test_it_can_be_a_pipe(sides: list[str]) -> None:
     assert (done.returncode, done.stderr) == (1, b"")
 
 
-@pytest.mark.parametrize(
-    ("argv", "said"),
-    [
-        ("- -", "standard input"),
-        ("--processes - -- a.json", "--processes comes last"),
-        ("--processes a.json -- -", "--processes comes last"),
-    ],
-)
-def test_standard_input_is_one_result(argv: str, said: str) -> None:
-    with pytest.raises(UserError, match=said):
-        parse(argv.split())
+def test_standard_input_is_one_result() -> None:
+    with pytest.raises(UserError, match="standard input"):
+        parse(["-", "-"])
 
 
 def test_what_stands_there_is_checked_as_a_file_is(

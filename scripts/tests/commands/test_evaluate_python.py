@@ -19,7 +19,7 @@ from test_evaluate import COUNTERS
 
 import fake_binary
 from warpgauge.callables.messages import Channel
-from warpgauge.commands import evaluate, python_evaluation
+from warpgauge.commands import evaluate
 from warpgauge.measure import gpu_watch, python_file
 from warpgauge.measure.measuring import Measuring
 from warpgauge.system import process
@@ -29,7 +29,7 @@ TIMES = {"kernel/n:8": 1000.0, "kernel/n:64": 4000.0}
 FASTER = {name: time / 2 for name, time in TIMES.items()}
 
 
-_CHECKER = python_evaluation._checker
+_CHECKER = evaluate._checker
 
 
 @dataclass
@@ -104,8 +104,8 @@ def files(
     monkeypatch.setattr(process, "require_gpu", lambda: None)
     monkeypatch.chdir(tmp_path)
     made = Files(tmp_path, capsys)
-    monkeypatch.setattr(python_evaluation, "_FOLDER", tmp_path / "build" / "python")
-    monkeypatch.setattr(python_evaluation, "_checker", made.checker)
+    monkeypatch.setattr(evaluate, "_FOLDER", tmp_path / "build" / "python")
+    monkeypatch.setattr(evaluate, "_checker", made.checker)
     monkeypatch.setattr(python_file, "write", made.write)
     for name in ("base.py", "mine.py", "inputs.py"):
         (tmp_path / name).touch()
@@ -178,7 +178,7 @@ def test_the_checker_is_a_process_that_the_files_are_imported_in(
     files: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.undo()
-    monkeypatch.setattr(python_evaluation, "_FOLDER", files.root / "programs")
+    monkeypatch.setattr(evaluate, "_FOLDER", files.root / "programs")
     names = {"base": "base.py", "function": "kernel", "inputs": "base.py"}
     settings = {"socket": str(files.root / "s"), "axes": {}, "shapes": []}
     settings |= {name: str(files.root / path) for name, path in names.items()} | {"function": "f"}

@@ -73,16 +73,12 @@ def test_a_list_builds_nothing_and_names_what_is_not_built_in_one_line(
     assert repository.output() == ("sync/idle sync/busy", "")
 
 
-def test_in_a_fresh_clone_a_list_names_the_families_by_their_sources(
+def test_in_a_fresh_clone_nothing_is_built(
     repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delattr(build, "build")
     monkeypatch.setattr(drive_lines, "provide", None)  # which would build the driver
     shutil.rmtree(repository.built)
-    (repository.root / "benchmarks").mkdir()
-    for name in ("sync.cu", "host.cpp", "sync_ways.hpp", "README.md"):
-        (repository.root / "benchmarks" / name).touch()
-    assert repository.bench("--list") is ExitStatus.NOT_MEASURED
-    out, err = repository.output()
-    assert out == ""
-    assert err.startswith("Not built: host, sync (")
+    with pytest.raises(UserError, match=r"nothing is built in .*build/release") as caught:
+        repository.bench("--list")
+    assert caught.value.status is ExitStatus.NOT_MEASURED

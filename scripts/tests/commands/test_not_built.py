@@ -79,7 +79,7 @@ def test_where_nothing_of_a_filter_is_built_nothing_is_measured(recorded: Reposi
     ("main", "argv"),
     [
         (explain.main, ["gemm/a"]),
-        (explain.main, ["gemm/a", "--against=HEAD"]),
+        (explain.main, ["gemm/a", "--against=HEAD~1"]),
         (sweep.main, ["gemm", "--axis=n"]),
         (evaluate.main, ["gemm/a", "sync/busy"]),
     ],

@@ -6,7 +6,6 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +14,10 @@ import pytest
 import fake_binary
 from clone import GitRepository
 from driver_runs import DriverRuns
-from warpgauge.measure import options, self_check
+from warpgauge.measure import self_check
 from warpgauge.measure.self_check import CHANGES, extra_work, is_left_out
 from warpgauge.records.sessions import FEWEST_OF_A_CHANGE
-from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.errors import ExitStatus
 
 SEED = "1"  # of GitRepository.bench
 
@@ -89,7 +88,7 @@ def test_code_without_extra_work_raises_no_alarm_and_every_change_is_found(
     assert {path.stem for path in folder.iterdir()} == {"base", "candidate"}
 
 
-def test_the_result_is_kept_and_its_run_files_can_be_judged_again(suite: GitRepository) -> None:
+def test_the_result_is_kept_with_what_was_missed(suite: GitRepository) -> None:
     suite.bench("--self-check")
     document = kept(suite)
     assert document["warpgauge_format"] == self_check.FORMAT
@@ -108,97 +107,10 @@ def test_the_result_is_kept_and_its_run_files_can_be_judged_again(suite: GitRepo
     assert heads == ["", "NVIDIA Fake, device"]
     assert " ".join(word for line in lines for word in line) == EVERYTHING
     assert document["missed_by_extra_work"] == {change: [] for change in total["found_of"]}
-    assert document["against_the_baseline"] is None
-    (folder,) = folders(suite)
-    table = suite.output()[0]
-    result(suite).unlink()
-    suite.no_gpu = "there is no GPU"  # none is asked for
-    assert suite.bench("--self-check", str(folder)) is ExitStatus.OK
-    assert kept(suite) == document
-    assert suite.output()[0] == table
-    assert suite.bench("--self-check", str(folder), "--filter", SLOWER[0.01]) is ExitStatus.OK
-    assert device("1 0 - - 1/1 - - - - 1/1 0 14.0") in suite.output()[0]
-    with pytest.raises(UserError, match=r"--self-check .* --processes"):
-        suite.bench("--self-check", str(folder), "--processes=5")
-
-
-def test_the_results_of_several_runs_are_shown_as_sums_and_not_kept(
-    suite: GitRepository, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    suite.bench("--self-check")
-    result(suite).unlink()
-    monkeypatch.setattr(options, "new_seed", lambda: 2)
-    suite.bench("--self-check", "--budget=60s")
-    everything = list(map(str, folders(suite)))
-    suite.output()
-    assert suite.bench("--self-check", *everything) is ExitStatus.OK
-    again = Counter(extra_work("2", name) for name in TIMES if not is_left_out("2", name))
-    sizes = " ".join(f"{n}/{n}" for n in (1 + again[change] for change in CHANGES))
-    without, total = 2 + again[0.0], 7 + again.total()
-    alike, slower = f"{without}/{without}", f"{total - without}/{total - without}"
-    said = device(f"{total} 0 {alike} {alike} {sizes} {slower} 0")
-    out, err = suite.output()
-    assert said in out
-    assert err == ""
-    assert not result(suite).exists()
-    with pytest.raises(UserError, match="have the same extra work"):
-        suite.bench("--self-check", *everything, everything[0])
 
 
 def test_what_compared_nothing_is_no_success(suite: GitRepository) -> None:
     assert suite.bench("--self-check", "--filter=^host/") is ExitStatus.NOT_MEASURED
-
-
-def test_a_baseline_that_is_there_is_asked_too(suite: GitRepository) -> None:
-    left_out = next(name for n in range(99) if is_left_out(SEED, name := f"sync/n:{n}"))
-    suite.commit({"host": HOST_TIMES, "sync": {**TIMES, left_out: 1e7}})
-    suite.bench("--record", "--processes=5")
-    suite.git("add", "--all")
-    suite.git("commit", "--quiet", "--message", "baseline")
-    suite.rewind()
-    assert suite.bench("--self-check") is ExitStatus.OK
-    said = "Against the baseline (1 session): 0 of 8 called changed, 0 unknown."
-    assert said in kept(suite)["against_the_baseline"]
-
-
-def test_a_false_alarm_is_exit_status_1(suite: GitRepository) -> None:
-    suite.bench("--record", "--processes=5")
-    suite.weather = 1.2
-    assert suite.bench("--self-check") is ExitStatus.REGRESSION
-    assert "8 of 8 called changed" in suite.output()[0]
-
-
-def test_a_change_without_extra_work_is_exit_status_1(
-    suite: GitRepository, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(self_check, "extra_work", lambda seed, name: 0.1)
-    suite.bench("--self-check")
-    monkeypatch.undo()
-    assert suite.bench("--self-check", str(*folders(suite))) is ExitStatus.REGRESSION
-    assert device("7 2 0/2 0/2 1/1") in suite.output()[0]
-
-
-def test_other_run_files_are_not_taken_for_a_self_check(suite: GitRepository) -> None:
-    suite.bench("--self-check")
-    suite.bench("--self-check")
-    one, other = folders(suite)
-    candidate = one / "candidate.json"
-    candidate.write_bytes((other / "candidate.json").read_bytes())
-    with pytest.raises(UserError, match=r"candidate\.json and .*base.* different self-checks"):
-        suite.bench("--self-check", str(one))
-    candidate.write_bytes((one / "base.json").read_bytes())
-    with pytest.raises(UserError, match=r"candidate\.json was not made by .* --self-check"):
-        suite.bench("--self-check", str(one))
-    candidate.unlink()
-    with pytest.raises(UserError, match=r"candidate\.json"):
-        suite.bench("--self-check", str(one))
-    suite.bench("--against=HEAD", "--processes=3")
-    (one / "base.json").write_bytes(suite.runs()[-2].read_bytes())
-    candidate.write_bytes(suite.runs()[-1].read_bytes())
-    with pytest.raises(UserError, match=r"\.json was not made by .* --self-check"):
-        suite.bench("--self-check", str(one))
-    with pytest.raises(UserError, match="holds no self-check"):
-        suite.bench("--self-check", str(other), str(suite.root))
 
 
 @pytest.mark.parametrize(

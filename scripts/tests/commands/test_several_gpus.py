@@ -135,7 +135,7 @@ def test_each_of_several_gpus_is_waited_for(machine: BenchProcess, nobody_waits:
         found = machine.run("--processes=3", "--device=0,1")
         machine.run("--processes=3", "--device=0", "--out=alone.json")
     assert found.status == ExitStatus.NOT_MEASURED
-    assert "another scripts/bench on this GPU" in found.err
+    assert "another command that measures on this GPU" in found.err
     assert document(machine, "alone.json")["context"]["gpu_uuid"] == GPUS[0]
 
 

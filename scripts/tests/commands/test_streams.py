@@ -69,7 +69,7 @@ def test_a_full_disk_below_standard_output_hides_no_regression_and_no_report(
     argv = [str(base), str(slower), *options, f"--format=markdown={report}"]
     assert on_a_full_disk("compare.py", *argv, unbuffered=unbuffered) == (
         1,
-        "compare.py: standard output cannot be written (No space left on device)\n",
+        "compare: standard output cannot be written (No space left on device)\n",
     )
     assert report.read_text().startswith("**FAIL** · slower: `a/b`")
 

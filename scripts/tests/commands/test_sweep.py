@@ -177,23 +177,19 @@ def test_a_program_of_another_warpgauge_that_knows_no_values_says_so(
         ("sync --axis=n", "it has no axis"),
         ("reduce", "--axis"),
         ("--axis=n", "WHAT"),
-        ("reduce --axis=n:", "--axis: 'n:'"),
-        ("/reduce --axis=n", "WHAT: '/reduce'"),
+        ("reduce --axis=n:", "has the axis 'n:'"),
+        ("/reduce --axis=n", "'/reduce': the families are"),
         ("reduce --axis=n=4k", "--axis: '4k'"),
         ("reduce --axis=n=8..4", "'8..4'"),
         ("reduce --axis=n=0..4", "'0..4'"),
-        ("reduce --axis=n=4,2..8", "has a value twice"),
-        ("reduce --axis=n=0.5,0.50", "has a value twice"),
         ("reduce --axis=n=nan", "'nan'"),
         ("reduce --axis=n=1e999", "'1e999'"),
         ("reduce --axis=n=0.5Ki", "'0.5Ki'"),
         ("reduce --axis=n=1,", "''"),
-        ("reduce --axis=n=1e-300..1e300", "more than 1000 values"),
         ("words --axis=order", "the axis 'order' of 'words' holds text"),
         ("reduce --axis=n=9999Pi", "is larger than 2^63 - 1"),
         ("reduce --axis=n=4 a.json", "values of --axis n"),
         ("reduce --axis=n nowhere.json", "nowhere.json"),
-        ("reduce --axis=n --format=csv=a --format=svg=./a", "written twice"),
         ("reduce --axis=n --format=svg --format=csv", "cannot share standard output"),
         ("reduce --axis=n --format=svg=suite.txt", "the file exists and is no SVG"),
         ("reduce --axis=n --format=csv=nowhere/a.csv", "cannot write nowhere/a.csv"),
@@ -284,6 +280,7 @@ def test_the_roofline_is_drawn_once_where_it_is_of_all(tmp_path: Path) -> None:
     [
         ("3,4Ki..16Ki,1Gi", (3, 4096, 8192, 16384, 2**30)),
         ("3..13", (3, 6, 12)),
+        ("4,2..8,0.5,0.50", (4, 2, 8, 0.5)),
         ("-1,0.1,1e-9,1e300", (-1, 0.1, 1e-9, 1e300)),
         ("0.5..3", (0.5, 1.0, 2.0)),
         ("1e-150..1e150", tuple(1e-150 * 2**n for n in range(997))),
@@ -330,7 +327,7 @@ def test_kernels_of_a_manifest_stand_beside_a_family(reductions: Repository) -> 
     log = path.with_suffix(".log").read_text()
     assert "bench_external --kernels=" in log
     assert swept(reductions, *asked, str(path)) is ExitStatus.OK
-    with pytest.raises(UserError, match="no kernel has the axis 'm': their axes are 'n'"):
+    with pytest.raises(UserError, match="has the axis 'm': its axes are 'n'"):
         swept(reductions, "kernels.toml", "--axis=m")
     with pytest.raises(UserError, match=r"nowhere\.toml"):
         swept(reductions, "nowhere.toml", "--axis=m")

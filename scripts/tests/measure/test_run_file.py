@@ -146,7 +146,7 @@ def test_two_runs_of_one_second_get_two_names(tmp_path: Path) -> None:
     second.folder.mkdir()
     third = named_after(tmp_path, now)
     names = [paths.run.name for paths in (first, second, third)]
-    assert names == [f"2026-11-20-120001{number}.json" for number in ("", "-2", "-3")]
+    assert names == [f"2026-11-20-12000{second}.json" for second in (1, 2, 3)]
 
 
 @pytest.mark.parametrize(

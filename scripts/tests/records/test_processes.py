@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from builders import Json, failed, google, google_row, row, run, write
+from builders import Json, failed, google, google_row, write
 from warpgauge.records.counters import Clock
-from warpgauge.records.load import load, load_processes
+from warpgauge.records.load import load
 from warpgauge.records.model import Record, Source
 from warpgauge.system.errors import UserError
 
@@ -24,12 +24,13 @@ def repeated(name: str, *times: float, **keys: object) -> list[Json]:
 
 
 def merged(folder: Path, *processes: Sequence[Json], **context: object) -> Record:
-    return load_processes(files(folder, [google(rows, **context) for rows in processes]))
+    files(folder, [google(rows, **context) for rows in processes])
+    return load(folder)
 
 
-def fault(paths: Sequence[Path]) -> str:
+def fault(folder: Path) -> str:
     with pytest.raises(UserError) as caught:
-        load_processes(paths)
+        load(folder)
     return str(caught.value)
 
 
@@ -91,7 +92,8 @@ def test_the_context_is_what_the_files_agree_on(tmp_path: Path) -> None:
         {"date": "2026-11-20T11:00:00+00:00", "host_name": "x"},
     ]
     documents = [google(repeated("a/b", 1.0), **context) for context in about]
-    (session,) = load_processes(files(tmp_path, documents)).sessions.values()
+    files(tmp_path, documents)
+    (session,) = load(tmp_path).sessions.values()
     assert session.context == {
         "date": "2026-11-20T12:00:00+00:00",
         "gpu_name": "G",
@@ -103,21 +105,8 @@ def test_the_context_is_what_the_files_agree_on(tmp_path: Path) -> None:
 def test_files_of_different_gpus_or_builds_are_no_side(tmp_path: Path, key: str) -> None:
     documents = [google(repeated("a/b", 1.0), **{key: value}) for value in ("one", "two")]
     first, second = files(tmp_path, documents)
-    assert fault([first, second]) == (
+    assert fault(tmp_path) == (
         f"{second}: '{key}' is 'two', but 'one' in {first}; give files with the same value"
-    )
-
-
-def test_a_file_given_twice_or_of_a_run_is_no_process(tmp_path: Path) -> None:
-    (path,) = files(tmp_path, [google(repeated("a/b", 1.0))])
-    link = tmp_path / "link.json"
-    link.symlink_to(path)
-    sentence = "is given twice, but is one process; give it once"
-    assert fault([path, link]) == f"{link}: {sentence}"
-    path = write(tmp_path / "run.json", run([row("a/b")]))
-    assert fault([path]) == (
-        f"{path}: is a run file, which already holds the medians of its processes; "
-        "compare it without --processes"
     )
 
 
@@ -165,14 +154,13 @@ def test_programs_may_have_several_processes_each(tmp_path: Path) -> None:
         (VECTOR, ["ctor"]),
         ("./map", ["find"]),
     ]
-    folder = of_programs(tmp_path, *processes)
-    for record in (load(folder), load_processes([folder])):
-        times = {name: [*row.process_medians.values()] for name, row in record.rows.items()}
-        assert times == {
-            "vector/push": [],
-            "vector/ctor": [pytest.approx((10e-9, 12e-9))],
-            "deque/ctor": [pytest.approx((11e-9,))],
-            "find": [pytest.approx((13e-9,))],
-        }
-        assert (record.rows["vector/push"].error or "").startswith("missing in p3.json: ")
-        assert not record.single_process
+    record = load(of_programs(tmp_path, *processes))
+    times = {name: [*row.process_medians.values()] for name, row in record.rows.items()}
+    assert times == {
+        "vector/push": [],
+        "vector/ctor": [pytest.approx((10e-9, 12e-9))],
+        "deque/ctor": [pytest.approx((11e-9,))],
+        "find": [pytest.approx((13e-9,))],
+    }
+    assert (record.rows["vector/push"].error or "").startswith("missing in p3.json: ")
+    assert not record.single_process

@@ -152,7 +152,7 @@ def test_a_bench_waits_for_another_of_its_tree(
     with held_by(repository.root / "build") as other:
         ends_when_waited_for.append(other)
         assert repository.bench("--processes=3") is ExitStatus.NOT_MEASURED
-    assert "Waiting for another scripts/bench of this tree (pid " in repository.output()[1]
+    assert "Waiting for another command that measures in this tree (pid " in repository.output()[1]
 
 
 def test_a_bench_waits_for_another_on_its_gpu(
@@ -161,7 +161,7 @@ def test_a_bench_waits_for_another_on_its_gpu(
     with held_by(of_gpu(fake_binary.GPU["gpu_uuid"])) as other:
         ends_when_waited_for.append(other)
         repository.bench("--processes=3")
-    assert "Waiting for another scripts/bench on this GPU (pid " in repository.output()[1]
+    assert "Waiting for another command that measures on this GPU (pid " in repository.output()[1]
 
 
 def test_a_bench_waits_for_who_measures_in_its_tree_when_it_has_built(
@@ -169,6 +169,6 @@ def test_a_bench_waits_for_who_measures_in_its_tree_when_it_has_built(
 ) -> None:
     with (
         alone(repository.root / "build" / "runs"),
-        pytest.raises(UserError, match=r"another scripts/bench of this tree \(pid \d+\)"),
+        pytest.raises(UserError, match=r"another command that measures in this tree \(pid \d+\)"),
     ):
         repository.bench("--processes=3")

@@ -23,7 +23,7 @@ from devtools.simulations.plain_files import (
     one_slower,
     sides,
 )
-from warpgauge.records.load import load, load_processes
+from warpgauge.records.load import load
 from warpgauge.records.model import Record
 from warpgauge.reports.advice import next_step
 from warpgauge.reports.view import how_found
@@ -76,9 +76,9 @@ def test_between_single_files_only_large_changes_are_called(
         assert found.verdicts[0].reason.startswith("1 process a side")
         (note,) = found.notes
         assert note.kind == "few_files"
-        for words in ("At most 1 process of the baseline and the candidate", "15 %", "--processes"):
+        for words in ("At most 1 process of the baseline and the candidate", "15 %", "a folder"):
             assert words in str(note)
-        assert f"Measure {ENOUGH_FILES} processes per side" in str(note)
+        assert f"{ENOUGH_FILES} processes per side" in str(note)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_repetitions_are_judged_together_with_the_whole_suite(loaded: Loader) ->
 def test_without_repetitions_on_both_sides_nothing_is_said_within_processes(
     loaded: Loader, sides: tuple[Sequence[float], Sequence[float]]
 ) -> None:
-    assert plain(loaded, *sides).verdicts[0].reason.startswith("1 process a side, ")
+    assert plain(loaded, *sides).verdicts[0].reason.startswith("1 process a side")
 
 
 @pytest.mark.parametrize(
@@ -241,7 +241,9 @@ def test_five_files_a_side_of_unchanged_code_pass_where_processes_scatter_by_one
 
 def side(folder: Path, times: Sequence[float]) -> Record:
     files = [google([google_row("a/b", time)]) for time in times]
-    return load_processes([write(folder / f"{i}.json", file) for i, file in enumerate(files)])
+    for number, file in enumerate(files):
+        write(folder / f"{number}.json", file)
+    return load(folder)
 
 
 def compared(tmp_path: Path, base: Sequence[float], cand: Sequence[float]) -> Comparison:
@@ -279,7 +281,7 @@ def test_few_files_prove_no_more_than_is_assumed_and_it_is_told_how_to_do_better
     assert comparison.verdicts[0].reason.startswith(reason)
     (few,) = (one for one in comparison.notes if one.kind == "few_files")
     assert str(few).startswith(f"At most {plural(processes, 'process', 'processes')} of ")
-    assert not advised or "--processes A" in str(next_step(comparison))
+    assert not advised or "old-results new-results" in str(next_step(comparison))
     large = compared(tmp_path / "large", base, [2.0 * time for time in base])
     assert outcome(large) is Outcome.REGRESSION
 

@@ -47,14 +47,14 @@ SOURCE = "FILE"  # one of benchmarks in Python, or a manifest
 
 SMALLEST_FACTOR, LARGEST_FACTOR = 1.001, 100.0  # of --inject, which may also be 1
 
-_UUID = re.compile(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_DEVICE = re.compile(r"[0-9]+|GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_MOST_DEVICES = 64
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 _BYTES = {"": 1, "B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9}
 _BYTES |= {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([kKMG]i?B|B|)", re.ASCII)
 _BINARY = {"": 1, **{unit: 1 << 10 * n for n, unit in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi"), 1)}}
 _VALUE = re.compile(r"([0-9]{1,18})(|[KMGTP]i)")
-_MOST_VALUES = 1000
 _LARGEST = 2**63 - 1  # fits signed and unsigned 64-bit integers
 _WORD = r"(?:\d{1,18}|\d*[A-Za-z_.+-][\w.+-]*)"  # an integer, or what has more than digits
 _SHAPE = r"[1-9]\d{0,17}(?:x[1-9]\d{0,17})*(?::(?:f64|f32|f16|bf16))?"
@@ -98,11 +98,9 @@ class Parser(argparse.ArgumentParser):
     def parse_args(  # type: ignore[override] # without a namespace argument
         self, args: Iterable[str] | None = None, namespace: None = None
     ) -> argparse.Namespace:
-        """Parse after rejecting words that would make argparse or file functions crash."""
+        """Parse after rejecting words that would make argparse crash."""
         words = sys.argv[1:] if args is None else [*args]
         for word in words:
-            if "\0" in word:
-                self.error(f"{word!r} holds a NUL")
             if _EMPTY_END.fullmatch(word):
                 self.error(f"argument {word[:-3]}: '--' is not a value")
         if self._subparsers is not None:
@@ -134,13 +132,6 @@ class Parser(argparse.ArgumentParser):
         ]
 
 
-def refuse_together(given: Collection[str], option: str, *others: str) -> None:
-    """Raise UserError if `option` and one of the `others` are in `given`."""
-    for other in others:
-        if option in given and other in given:
-            raise contradiction(option, other)
-
-
 def contradiction(option: str, other: str) -> UserError:
     return UserError(f"{option} cannot be combined with {other}: omit one of them")
 
@@ -160,60 +151,34 @@ def source(text: str) -> Path:
     return Path(text)
 
 
-def run_among(words: Sequence[str]) -> tuple[Path | None, list[str]]:
-    """Return the run file that is among words, and the others. Raises UserError for a second."""
-    runs = [word for word in words if word.endswith(RUN)]
-    if len(runs) > 1:
-        raise UserError(f"{typed(runs[1])} is one too many: name one run file")
-    return (Path(runs[0]) if runs else None), [word for word in words if word not in runs]
+def files_among(words: Sequence[str], names: int) -> tuple[Path | None, Path | None, list[str]]:
+    """Return the run file and the file of benchmarks that are among words, and the others.
 
-
-def file_among(words: Sequence[str], names: int) -> tuple[Path | None, list[str]]:
-    """Return the file of benchmarks that is among words, and the others. Raises UserError.
-
-    The others are at most so many `names` of benchmarks.
+    The others are at most so many `names` of benchmarks. Raises UserError.
     """
+    runs = [word for word in words if word.endswith(RUN)]
     files = [word for word in words if word.endswith(PYTHON)]
-    others = [word for word in words if not word.endswith(PYTHON)]
-    if surplus := [*files[1:], *others[names:]]:
+    others = [word for word in words if not word.endswith((RUN, PYTHON))]
+    if surplus := [*runs[1:], *files[1:], *others[names:]]:
         raise UserError(f"{typed(surplus[0])} is one too many: name one file and one benchmark")
     if files and any(f"{MANIFEST}:" in f"{word}:" for word in others):
         raise contradiction(FILE, f"a manifest (*{MANIFEST})")
-    return (Path(files[0]) if files else None), others
+    return (Path(runs[0]) if runs else None), (Path(files[0]) if files else None), others
 
 
 def positive(text: str) -> int:
-    """Parse an integer of at least 1."""
-    if (value := index(text)) == 0:
-        raise ArgumentTypeError("must be at least 1")
-    return value
-
-
-def index(text: str) -> int:
-    """Parse an integer of at least 0."""
-    if not (text.isascii() and text.isdigit()):
-        raise ArgumentTypeError(f"{text!r} is not a non-negative integer")
-    return int(text)
-
-
-def between(text: str, low: float, high: float, wanted: str) -> float:
-    """Parse a number between `low` and `high`, which is `wanted`."""
-    with contextlib.suppress(ValueError):
-        if low < (value := float(text)) < high:
-            return value
-    raise ArgumentTypeError(f"{text!r} is not {wanted}")
-
-
-seconds = partial(between, low=0.0, high=math.inf, wanted="a positive number of seconds")
+    if text.isascii() and text.isdigit() and (value := int(text)):
+        return value
+    raise ArgumentTypeError(f"{text!r} is not a positive integer")
 
 
 def duration(text: str) -> float:
     """Parse ``90``, ``90s``, ``1.5m`` or ``1h`` as seconds."""
     value, unit = (text[:-1], text[-1]) if text[-1:] in _SECONDS else (text, "s")
     with contextlib.suppress(ValueError):
-        if 1.0 <= (found := float(value) * _SECONDS[unit]) < math.inf:
+        if 0.0 < (found := float(value) * _SECONDS[unit]) < math.inf:
             return found
-    raise ArgumentTypeError(f"{text!r} is not a time of at least 1 s, e.g. 90s, 5m or 1h")
+    raise ArgumentTypeError(f"{text!r} is not a positive time, e.g. 90s, 5m or 1h")
 
 
 def size(text: str) -> int:
@@ -224,31 +189,22 @@ def size(text: str) -> int:
     raise ArgumentTypeError(f"{text!r} is not a memory size, e.g. 512MiB or 2GB")
 
 
-def one_device(text: str) -> int | str:
-    if _UUID.fullmatch(text):
-        return text
-    if text.isascii() and text.isdigit():
-        return int(text)
+def one_device(text: str, most: int = 1) -> int | str:
+    """Parse a device, or up to `most` to be measured together, which stay a list such as 0,1."""
+    named = text.split(",")
+    if all(map(_DEVICE.fullmatch, named)) and len({*named}) == len(named) <= most:
+        return int(text) if text.isdigit() else text
+    several = ", or several, e.g. 0,1" if most > 1 else ""
     raise ArgumentTypeError(
-        f"{text!r} is neither a GPU index nor a UUID as `nvidia-smi -L` prints it"
+        f"{text!r} is neither a GPU index nor a UUID as `nvidia-smi -L` prints it{several}"
     )
 
 
-def devices(text: str) -> int | str:
-    """Parse one device, or several to be measured together, which stay a list such as 0,1."""
-    named = [one_device(device) for device in text.split(",")]
-    if len({*named}) < len(named):
-        raise ArgumentTypeError(f"{text!r} names a GPU twice")
-    return ",".join(map(str, named)) if len(named) > 1 else named[0]
+devices = partial(one_device, most=_MOST_DEVICES)
 
 
 def devices_or_all(text: str) -> int | str:
-    if text == EVERY_GPU:
-        return text
-    try:
-        return devices(text)
-    except ArgumentTypeError as fault:
-        raise ArgumentTypeError(f"{fault}, nor {EVERY_GPU}") from None
+    return text if text == EVERY_GPU else devices(text)
 
 
 def revision(text: str) -> str:
@@ -277,7 +233,10 @@ def input_file(text: str) -> Path:
 
 def percentage(text: str) -> float:
     """Parse a percentage as a fraction."""
-    return between(text, 0.0, 100.0, "a percentage between 0 and 100") / 100.0
+    with contextlib.suppress(ValueError):
+        if 0.0 < (value := float(text)) < 100.0:
+            return value / 100.0
+    raise ArgumentTypeError(f"{text!r} is not a percentage between 0 and 100")
 
 
 def folder(text: str) -> Path:
@@ -354,39 +313,19 @@ def axis_with_values(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def axis(text: str) -> tuple[str, tuple[float, ...]]:
-    """Parse ``n``, or an axis with its values, such as ``n=4Ki..64Mi``."""
+    """Parse ``n``, or an axis with its values: ``n=4096,1Mi`` or ``n=4Ki..64Mi``, which doubles."""
     name, equals, given = text.partition("=")
-    if not name or not text.isprintable() or set(name) & set(":/,"):
-        raise ArgumentTypeError(f"{typed(text)} is not the name of an axis, e.g. n")
-    return name, (values(given) if equals else ())
-
-
-def family(text: str) -> str:
-    """Parse a prefix of benchmark names, or the path of a manifest or a run file."""
-    if text.endswith((MANIFEST, RUN)):
-        return text
-    if not text.strip("/") or not text.isprintable() or text.startswith("/"):
-        raise ArgumentTypeError(f"{typed(text)} cannot be the first part of a benchmark name")
-    return text
-
-
-def values(text: str) -> tuple[float, ...]:
-    """Parse ``4096,1Mi``, ``0.5,1``, and ``4Ki..64Mi``, which doubles; the order is kept."""
-    found: list[float] = []
-    for part in text.split(","):
+    found: dict[float, None] = {}  # in this order
+    for part in given.split(",") if equals else ():
         first, dots, last = part.partition("..")
         value = _value(first)
         end = _value(last) if dots else value
         if dots and not 0 < value <= end:
             raise ArgumentTypeError(f"{typed(part)} does not increase from a value above 0")
-        found.append(value)
+        found[value] = None
         while dots and (value := value * 2) <= end:
-            found.append(value)
-    if len(found) > _MOST_VALUES:
-        raise ArgumentTypeError(f"{typed(text)} has more than {_MOST_VALUES} values")
-    if len(set(found)) < len(found):
-        raise ArgumentTypeError(f"{typed(text)} has a value twice")
-    return tuple(found)
+            found[value] = None
+    return name, tuple(found)
 
 
 def _value(text: str) -> float:
@@ -429,8 +368,8 @@ _SHARED = {
     "--no-build": _flag("use build/release without building", "build"),
     "--processes": _valued("N", positive),
     "--budget": _valued("TIME", duration, dest="budget_s"),
-    "--timeout": _valued("SECONDS", seconds, "kill a benchmark after this many seconds; default "
-        f"{DEADLINE_S:g}", dest="timeout_s", default=DEADLINE_S),
+    "--timeout": _valued("TIME", duration, "kill a benchmark after this time; default "
+        f"{DEADLINE_S:g}s", dest="timeout_s", default=DEADLINE_S),
     "--isolate": {"default": "", "choices": ("always", "auto"),
         "help": "run the programs without network, with read-only files and without the secrets in "
         "the environment (fixtures/process/isolation.hpp says what stays open); on a machine that "

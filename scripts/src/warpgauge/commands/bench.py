@@ -3,21 +3,16 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
-import signal
-import sys
-import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from multiprocessing.context import ForkContext
 from pathlib import Path
 
 from warpgauge.baselines.recordable import FEWEST_PROCESSES
 from warpgauge.commands import measuring_lines
-from warpgauge.commands.arguments import EVERY_GPU, MANIFEST, contradiction, refuse_together
+from warpgauge.commands.arguments import EVERY_GPU, MANIFEST, contradiction
 from warpgauge.commands.measuring_command import Options, options_of
-from warpgauge.commands.one_gpu import SELF_CHECK_SECONDS, Bench, Share
+from warpgauge.commands.one_gpu import SELF_CHECK_SECONDS, Bench
 from warpgauge.measure import discovery, journal, manifest, selection
 from warpgauge.measure.discovery import Probe
 from warpgauge.measure.measuring import Built, Measuring
@@ -27,32 +22,19 @@ from warpgauge.reports.view import EXIT_MEANINGS
 from warpgauge.system import entry_point, streams
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.layout import print_line
-from warpgauge.system.text import inert, plural
+from warpgauge.system.text import inert
 
 _MANIFEST = f"a manifest (*{MANIFEST})"
 
-Work = Callable[[], int]
-_PR_SET_PDEATHSIG = 1  # prctl(2)
-
-# Formats that cannot be written to one stream twice.
-_ONE_DOCUMENT = frozenset(("json", "junit", "svg", "html"))
-
 # Options, each with those that it contradicts.
 _CONTRADICTIONS = {
-    "--budget": ("--processes", "--record", "--no-confirm"),
-    "--list": ("--self-check",),
+    "--budget": ("--processes", "--record", "--no-confirm", "--build-dir"),
     "--record": ("--against", "--filter", "--inject"),
-    "--self-check": "--record --against --inject --out --format".split(),
-    "--against": ("--no-confirm",),
-    # External kernels have no suites, and are of one program.
-    _MANIFEST: ("--build-dir", "--suite", "--isolate"),
+    "--self-check": ("--against", "--inject", "--out", "--format"),
+    "--against": ("--no-confirm", "--build-dir"),
+    # External kernels have no suites and no commits, and are of one program.
+    _MANIFEST: ("--build-dir", "--suite", "--isolate", "--against"),
 }
-# Options that need another commit, with those that cannot build it, and the command that can.
-_OF_ONE_BUILD = (
-    ("--against", "--build-dir", "use scripts/warpgauge ab to compare two build folders"),
-    ("--budget", "--build-dir", "use scripts/warpgauge ab to compare two build folders"),
-    ("--against", _MANIFEST, "use scripts/warpgauge evaluate to compare two kernels"),
-)
 
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
@@ -62,8 +44,6 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
         one = _resumed(one, root)
     if one.options.own.list:
         return _listed(one)
-    if one.options.own.self_check:
-        return one.judge_self_checks(one.options.own.self_check)
     with one.alone_in(one.work):
         return on_every_gpu(one) if one.options.device == EVERY_GPU else one.run()
 
@@ -75,30 +55,21 @@ def parse(argv: Sequence[str]) -> Options:
     given = parser.given(values)
     options = options_of(values)
     given += [_MANIFEST] if options.kernels is not None else []
-    for option, other, instead in _OF_ONE_BUILD:
-        if option in given and other in given:
-            raise UserError(f"{option} cannot be combined with {other}: {instead}")
     for option, others in _CONTRADICTIONS.items():
-        refuse_together(given, option, *others)
-    if values.resume is not None:  # all others are taken from the interrupted run
-        refuse_together(given, "--resume", *(word for word in given if word != "--resume"))
+        for other in others:
+            if option in given and other in given:
+                raise contradiction(option, other)
+    if values.resume is not None and given != ["--resume"]:
+        raise UserError("--resume takes all other options from the interrupted run: omit yours")
     require_portable("--inject", options.injected_regex)
     if options.record and not options.build and options.build_dir is None:
         raise contradiction("--record", "--no-build, because the programs may be of another commit")
     if options.record and options.screening(confirms=False) < FEWEST_PROCESSES:
         raise contradiction("--record", f"fewer than {FEWEST_PROCESSES} processes")
-    if values.self_check:
-        refuse_together(given, "--self-check", "--processes")
-    if values.self_check == []:  # most benchmarks are changed
+    if values.self_check:  # most benchmarks are changed
         budget_s = SELF_CHECK_SECONDS if options.budget_s is None else options.budget_s
         processes = options.processes or FEWEST_OF_A_CHANGE
         options = replace(options, budget_s=budget_s, processes=processes)
-    if options.device == EVERY_GPU:
-        if values.self_check is not None:
-            raise contradiction("--device all", "--self-check, which tests one GPU")
-        if options.formats.shown.name in _ONE_DOCUMENT:
-            shown = f"--format {options.formats.shown.name} without =FILE"
-            raise contradiction("--device all", shown)
     return options
 
 
@@ -123,23 +94,19 @@ def _listed(one: Bench) -> ExitStatus:
     with one.begun(options) as (measuring, held):
         held.enter_context(one.alone_in(one.work))
         folder = options.build_dir or one.root / "build" / "release"
-        remedy = "scripts/bench builds what this machine can run"
-        if options.build_dir is None and not manifest.read(folder).programs:
-            sources = [*one.root.glob("benchmarks/*.cu"), *one.root.glob("benchmarks/*.cpp")]
-            families = sorted(path.stem for path in sources)
-            asked = [name for name in families if selection.may_match(options.filter, name)]
-            measuring.tell_not_built(asked or families, remedy)
-            return ExitStatus.NOT_MEASURED
+        if not manifest.read(folder).programs:
+            fault = f"nothing is built in {os.path.relpath(folder)}: scripts/bench builds it"
+            raise UserError(fault, ExitStatus.NOT_MEASURED)
         everything = measuring.found(folder)
-        absent = discovery.not_built(selection.chosen(everything, options.filter))
-        if absent:
-            measuring.tell_not_built(absent, remedy if options.build_dir is None else "")
-        built = [binary for binary in everything if binary.is_built]
-        if absent and not any(binary.names for binary in selection.chosen(built, options.filter)):
-            return ExitStatus.NOT_MEASURED
-        programs = selection.wanted(built, options.filter, suites=True)
-        _print(name for program in programs for name in program.names)
-        faulty = [program for program in programs if program.fault is not None]
+        programs = selection.chosen(everything, options.filter)
+        if absent := discovery.not_built(programs):
+            remedy = "" if options.build_dir else "scripts/bench builds what this machine can run"
+            measuring.tell_not_built(absent, remedy)
+        else:
+            programs = selection.wanted(everything, options.filter, suites=True)
+        built = [program for program in programs if program.is_built]
+        _print(name for program in built for name in program.names)
+        faulty = [program for program in built if program.fault is not None]
         for program in faulty:
             measuring.note(inert(f"{program.path.name}: {program.fault}"))
         return ExitStatus.NOT_MEASURED if absent or faulty else ExitStatus.OK
@@ -158,49 +125,30 @@ def on_every_gpu(one: Bench) -> ExitStatus:
         built = one.built(measuring)
         gpus, faults = asked_of(measuring, built)
     parts: dict[str, Bench] = {}
-    for device in gpus:
-        name = named(device)
+    for device, model in gpus.items():
+        name = EVERY_GPU if "," in device else device
         formats, out = options.formats.of(name), paths.of(name).run
         own = replace(options, device=device, out=out, formats=formats)
         argv = [*one.argv, f"--device={device}"]
-        parts[device] = replace(one, options=own, argv=argv, share=Share(built, name))
-        parts[device].check(paths.of(name))
-    count, statuses = sum(map(is_one, gpus)), {}
-    if count:
-        print_line(one.notes, f"Measuring {plural(count, 'GPU')}, one after the other")
+        part = replace(one, options=own, argv=argv, shared=built, part=name)
+        part.check(paths.of(name))
+        parts[inert(f"{name} {model}".strip())] = part
+    statuses: dict[str, ExitStatus] = {}
     with one.alone_in(one.runs):
-        for number, (device, part) in enumerate(parts.items(), 1):
-            name = named(device)
-            one.results.rule(inert(f"{name} {gpus[device]}".strip()), characters="=")
-            together = "Measuring the programs that need several GPUs, on all GPUs together"
-            alone = f"GPU {number} of {count}: {device}"
-            print_line(one.notes, alone if is_one(device) else together)
-            status = status_of(part.run)
+        for title, part in parts.items():
+            one.results.rule(title, characters="=")
             try:
-                statuses[device] = ExitStatus(status)
-            except ValueError:
-                by = entry_point.name_of(-status if status < 0 else status - 128)
-                print_line(one.notes, f"{name}: its scripts/bench was ended by {by}")
-                statuses[device] = ExitStatus.NOT_MEASURED
+                statuses[title] = part.run()
+            except (UserError, OSError) as fault:  # continue with the next GPU
+                statuses[title] = entry_point.refused("bench", fault)
     one.results.rule("all GPUs", characters="=")
-    for device, status in statuses.items():
-        run = paths.of(named(device)).run
-        where = os.path.relpath(run) if run.exists() else "no run file"
-        line = f"{named(device)} {inert(gpus[device])}: {EXIT_MEANINGS[status]}; {where}"
+    for title, status in statuses.items():
+        run = parts[title].options.out
+        where = os.path.relpath(run) if run and run.exists() else "no run file"
+        print_line(one.results, f"{title}: {EXIT_MEANINGS[status]}; {where}")
+    for line in faults:
         print_line(one.results, line)
-    for fault in faults:
-        print_line(one.results, fault)
     return worst_of([*statuses.values(), *([ExitStatus.NOT_MEASURED] if faults else [])])
-
-
-def is_one(device: str) -> bool:
-    """Return whether this is one GPU, not several that are measured together."""
-    return "," not in device
-
-
-def named(device: str) -> str:
-    """Return the name for the run files of a device."""
-    return device if is_one(device) else EVERY_GPU
 
 
 def asked_of(measuring: Measuring, built: Built) -> tuple[dict[str, str], list[str]]:
@@ -232,46 +180,6 @@ def named_gpus(probes: Sequence[Probe]) -> tuple[dict[str, str], list[str]]:
             why = inert("; ".join(probe.faults) or "the driver reports no UUID")
             faults.append(f"device {index} is not measured: {why}")
     return gpus, faults
-
-
-def status_of(work: Work) -> int:
-    """Run `work` in a process that shares our streams; return its status, as in subprocess.
-
-    An interrupt ends it, and it does not outlive this process.
-    """
-    process = ForkContext().Process(target=_run, args=(work, os.getpid()))
-    process.start()
-    try:
-        process.join()
-    except BaseException:
-        process.terminate()
-        process.join()
-        raise
-    assert process.exitcode is not None
-    return process.exitcode
-
-
-def _run(work: Work, parent: int) -> None:
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    # Ctrl-C reaches our parent, too, which passes it on once.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    status = int(ExitStatus.NOT_MEASURED)
-    try:
-        if os.getppid() == parent:  # it may have died before the call of prctl
-            status = entry_point.run("bench", lambda: _interruptible(work))
-        sys.stdout.flush()
-        sys.stderr.flush()
-    except BaseException:  # raised outside of the entry point, which would report it
-        os.write(2, traceback.format_exc().encode(errors="replace"))
-    finally:
-        os._exit(status)
-
-
-def _interruptible(work: Work) -> int:
-    try:
-        return work()
-    except KeyboardInterrupt as stop:
-        return entry_point.status_of(stop)
 
 
 def worst_of(statuses: Sequence[ExitStatus]) -> ExitStatus:

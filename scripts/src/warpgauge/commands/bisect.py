@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from warpgauge.commands import measuring_lines
-from warpgauge.commands.arguments import file_among
+from warpgauge.commands.arguments import files_among
 from warpgauge.commands.measuring_command import MeasuringCommand, Options, RunPaths, options_of
 from warpgauge.history import bisect, commit_builds
 from warpgauge.history.bisect import CommitPairs, Found
@@ -27,8 +27,6 @@ from warpgauge.system.git import short
 from warpgauge.system.layout import print_line
 from warpgauge.system.text import inert, plural
 
-_SHOWN = 10  # most commits listed of a range
-
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
     began, options = time.monotonic(), parse(argv)
@@ -40,7 +38,7 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
 def parse(argv: Sequence[str]) -> Options:
     """Parse `argv`. Raises UserError for bad usage."""
     given = measuring_lines.bisect().parse_args(argv)
-    given.file, given.rows = file_among(given.rows, len(given.rows))
+    _, given.file, given.rows = files_among(given.rows, len(given.rows))
     if not given.rows:
         raise UserError("the name of a benchmark is missing: add it after the file")
     # Begin with as many pairs as a change needs: fewer cannot decide about a commit.
@@ -132,10 +130,7 @@ class _BisectCommand(MeasuringCommand):
         if one.slower is None or one.files is None:
             yield f"  Not certain: {inert(one.why)}."
             yield f"  The cause is one of {plural(len(one.suspects), 'commit')}:"
-            shown = one.suspects if len(one.suspects) <= _SHOWN else one.suspects[: _SHOWN - 1]
-            yield from (f"    {self._named(commit)}" for commit in shown)
-            if shown != one.suspects:
-                yield f"    … up to {self._named(one.suspects[-1])}"
+            yield from (f"    {self._named(commit)}" for commit in one.suspects)
         else:
             (commit,) = one.suspects
             yield f"  Slower since {self._named(commit)}"

@@ -27,7 +27,6 @@ from warpgauge.reports.format import FORMATS
 from warpgauge.system import environment
 from warpgauge.system.errors import UserError
 
-PROCESSES = "--processes"
 NIGHTS = 30
 
 _COMPARE = """\
@@ -38,10 +37,10 @@ BASELINE and CANDIDATE are each a run file of scripts/bench, a baseline
 (baselines/<gpu>), plain Google Benchmark JSON, or a folder of one of these.
 - reads standard input, for one of the files.
 
-Plain files count as one process each, by the median of its repetitions. Give
-several either as a folder or with --processes. Seven files per side find changes
-of 5 % where processes scatter by 1 % or less. With fewer, only large changes
-are reported (--process-scatter)."""
+Plain files count as one process each, by the median of its repetitions. Give a
+folder of several. Seven files per side find changes of 5 % where processes
+scatter by 1 % or less. With fewer, only large changes are reported
+(--process-scatter)."""
 
 _FLEET = """\
 Find the GPU or node of a fleet that is slower than the others of its model, or
@@ -51,11 +50,8 @@ counts. A healthy fleet shows an outlier in at most 1 % of runs."""
 
 
 # fmt: off
-def compare(prog: str = "warpgauge compare") -> Parser:
-    parser = Parser(prog=prog, description=_COMPARE, epilog=f"""\
-example, for a program that was run in five processes per side:
-  compare.py --processes old-*.json -- new-*.json
-
+def compare() -> Parser:
+    parser = Parser(prog="warpgauge compare", description=_COMPARE, epilog=f"""\
 The command lines of Google Benchmark's compare.py are understood: benchmarks,
 filters and benchmarksfiltered, of files or programs, with -a, -d and --no-color.
 
@@ -68,9 +64,6 @@ docs/pages/verdicts.md explains the words, docs/pages/rule.md the rule.""")
     what.add_argument("candidate", type=input_file, nargs="?", metavar="CANDIDATE", help="the "
         "times to judge; - is standard input")
     what.add_argument("more", nargs="*", help=argparse.SUPPRESS)
-    what.add_argument(PROCESSES, type=Path, nargs="+", default=(), metavar="FILE", help="plain "
-        "Google Benchmark files, one per process: first the baseline's, then --, then the "
-        "candidate's")
     add(what, "--filter")
     rule = group(parser, "what counts", "%(prog)s old.json new.json --min-effect 2")
     rule.add_argument("--min-effect", metavar="PERCENT", type=percentage, help="smallest change "
@@ -273,10 +266,9 @@ def ci_pages() -> Parser:
 
 def ci_gpus() -> Parser:
     parser = _ci("gpus",
-        "Print what a workflow needs to plan its GPU jobs, as lines for $GITHUB_OUTPUT: "
-        'matrix={"include": [...]}, with slug, name, runs_on and minutes of each GPU model of '
-        ".github/gpus.json; enabled=true if WARPGAUGE_GPU in the environment says that there are "
-        "runners; measured=false if nothing that is measured has changed.")
+        "Print what a workflow needs to plan its GPU jobs, as lines for $GITHUB_OUTPUT: matrix, "
+        "the models of .github/gpus.json; enabled, whether WARPGAUGE_GPU says that there are "
+        "runners; measured, whether anything that is measured has changed.")
     what = group(parser, "arguments", "%(prog)s --gpu nvidia-h200 --base origin/main")
     what.add_argument("checkout", metavar="FOLDER", type=folder, nargs="?", help="another "
         "project's checkout, with .github/gpus.json")

@@ -6,58 +6,46 @@ from __future__ import annotations
 import gc
 import sys
 from argparse import Namespace
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import date
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from warpgauge.commands import upstream
-from warpgauge.commands.command_lines import PROCESSES
-from warpgauge.commands.command_lines import compare as command_line
-from warpgauge.commands.main import STATISTICS
+from warpgauge.baselines import store
+from warpgauge.commands import command_lines, upstream
+from warpgauge.commands.output import Formats, unpaired_comparison
+from warpgauge.history.lines import left_out
 from warpgauge.records.benchmark_filter import matching, normal, require_match
-from warpgauge.system import entry_point, environment, streams
+from warpgauge.records.load import load
+from warpgauge.records.model import Record, Source
+from warpgauge.reports.format import FORMATS, Format
+from warpgauge.reports.formats import terminal
+from warpgauge.reports.view import gpu_name
+from warpgauge.system import streams
 from warpgauge.system.errors import UserError
+from warpgauge.system.layout import Output
 from warpgauge.system.location import STANDARD_INPUT
 from warpgauge.system.text import inert
-
-if TYPE_CHECKING:
-    from warpgauge.records.model import Record
-    from warpgauge.reports.drawing.course import Course
-    from warpgauge.verdict.comparison import Comparison
-
-
-def starter(argv: Sequence[str]) -> int:
-    """Run scripts/compare.py, and return its exit status."""
-    return entry_point.run("compare.py", lambda: main(argv, environment.ROOT, "compare.py"))
+from warpgauge.verdict import policy
+from warpgauge.verdict.comparison import exit_status
+from warpgauge.verdict.comparison_settings import PROCESS_SCATTER, ComparisonSettings
+from warpgauge.verdict.judge import judge
 
 
-def main(argv: Sequence[str], root: Path, prog: str = "warpgauge compare") -> int:
+def main(argv: Sequence[str], root: Path) -> int:
     """Compare as `argv` asks, and return the exit status. Raises UserError."""
-    options, theirs = parse(argv, prog)
-    environment.ensure(STATISTICS)
-
-    from warpgauge.commands.output import Formats, unpaired_comparison
-    from warpgauge.history import show as history
-    from warpgauge.records.load import load, load_processes
-    from warpgauge.reports.formats.terminal import render
-    from warpgauge.system.layout import Output
-    from warpgauge.verdict.comparison import exit_status
-    from warpgauge.verdict.comparison_settings import FEWEST_PROCESSES
-
+    options, theirs = parse(argv)
     formats, baselines = Formats.parse(options.format), root / "baselines"
-    if options.history is not None and not formats.have_a_page:
+    if options.history is not None and "html" not in str(options.format):
         raise UserError("--history adds to the page: add --format html=FILE")
     inputs = [path for path in (options.baseline, options.candidate) if path is not None]
-    formats.check(baselines, [*inputs, *(path for side in options.processes for path in side)])
+    formats.check(baselines, inputs)
     for sentence in _remarks(options, theirs):
         print(sentence, file=sys.stderr)
     baseline: Record | None
     if options.sides:
-        baseline, candidate = upstream.load(options.sides, FEWEST_PROCESSES)
-    elif options.processes:
-        baseline, candidate = map(load_processes, options.processes)
+        baseline, candidate = upstream.load(options.sides)
     else:
         candidate = load(options.candidate)
         baseline = load(options.baseline) if options.baseline else _baseline(candidate, baselines)
@@ -68,49 +56,53 @@ def main(argv: Sequence[str], root: Path, prog: str = "warpgauge compare") -> in
         rows = {name: candidate.rows[name] for name in matching(options.filter, candidate.rows)}
         comparison = unpaired_comparison(replace(candidate, rows=rows), options.allow)
     else:
-        comparison = judged(baseline, candidate, options, baselines)
+        gc.freeze()  # both records live to the end, so the collector need not scan them repeatedly
+        require_match(options.filter, baseline, candidate)
+        settings = ComparisonSettings(
+            filter=options.filter or None,
+            minimum_effect=options.min_effect,
+            process_scatter=options.process_scatter or PROCESS_SCATTER,
+            allow=frozenset(options.allow),
+            policy=policy.of(baseline, candidate, baselines, options.policy),
+            today=date.today(),
+        )
+        comparison = judge(baseline, candidate, settings)
     faults: list[str] = []
     if options.history is not None:
-        formats = formats.with_history(_history(candidate, options.history, root, faults))
+        page = _page(candidate, options.history, root, faults)
+        formats = Formats.parse(options.format, {**FORMATS, page.name: page})
 
     def show() -> None:
         console = Output(highlight=False, color_system="auto" if theirs.color else None)
         with console.capture() as output:
-            render(comparison, console, show_all=options.verbose, verbose=options.verbose)
+            terminal.render(comparison, console, show_all=options.verbose, verbose=options.verbose)
         streams.write(output.get())
 
-    status = formats.deliver(comparison, exit_status(comparison), show)
-    return status or history.left_out(faults)
+    return formats.deliver(comparison, exit_status(comparison), show) or left_out(faults)
 
 
 def _baseline(run: Record, baselines: Path) -> Record | None:
     """Return the baseline of the run's GPU model; None if there is none."""
-    from warpgauge.baselines import store
-    from warpgauge.records.load import load
-    from warpgauge.records.model import Source
-    from warpgauge.reports.view import gpu_name
-
     gpu = gpu_name(run)
     path = store.find(baselines, gpu) if gpu and run.source is not Source.BASELINE else None
     return load(path) if path else None
 
 
-def _history(run: Record, given: str, root: Path, faults: list[str]) -> Mapping[str, Course]:
-    from warpgauge.baselines import store
-    from warpgauge.history import courses
-    from warpgauge.reports.view import gpu_name
+def _page(run: Record, given: str, root: Path, faults: list[str]) -> Format:
+    """Return the format of pages, with the history of the run's GPU model. Raises UserError."""
+    from warpgauge.history import courses  # takes time and memory, which few comparisons need
+    from warpgauge.reports.formats import html
 
     if not (gpu := gpu_name(run)):
         raise UserError(f"{run.path} names no GPU, so it has no history: omit --history")
-    return courses.of_model(store.slug(gpu), given, root, faults)
+    histories = courses.of_model(store.slug(gpu), given, root, faults)
+    return replace(html.FORMAT, render=partial(html.render, histories=histories))
 
 
 def _remarks(options: Namespace, theirs: Namespace) -> Iterator[str]:
     """Yield what a user of Google Benchmark's compare.py may not expect."""
-    from warpgauge.verdict.comparison_settings import FEWEST_PROCESSES
-
     if options.sides:
-        yield from upstream.remarks(options.sides, FEWEST_PROCESSES)
+        yield from upstream.remarks(options.sides)
     if theirs.dump_to_json is not None:
         yield "-d writes warpgauge's own JSON (--format json), which has other fields."
     if theirs.utest or theirs.alpha is not None:
@@ -118,39 +110,13 @@ def _remarks(options: Namespace, theirs: Namespace) -> Iterator[str]:
         yield f"--utest, --no-utest and --alpha have no effect: {words}."
 
 
-def judged(baseline: Record, candidate: Record, options: Namespace, baselines: Path) -> Comparison:
-    """Return the comparison of `candidate` with `baseline`.
-
-    `options` are those of compare that say what counts, and `filter`. Raises UserError.
-    """
-    from warpgauge.verdict import policy
-    from warpgauge.verdict.comparison_settings import PROCESS_SCATTER, ComparisonSettings
-    from warpgauge.verdict.judge import judge
-
-    gc.freeze()  # both records live to the end, so the collector need not scan them repeatedly
-    require_match(options.filter, baseline, candidate)
-    settings = ComparisonSettings(
-        filter=options.filter or None,
-        minimum_effect=options.min_effect,
-        process_scatter=options.process_scatter or PROCESS_SCATTER,
-        allow=frozenset(options.allow),
-        policy=policy.of(baseline, candidate, baselines, options.policy),
-        today=date.today(),
-    )
-    return judge(baseline, candidate, settings)
-
-
-def parse(argv: Sequence[str], prog: str = "warpgauge compare") -> tuple[Namespace, Namespace]:
+def parse(argv: Sequence[str]) -> tuple[Namespace, Namespace]:
     """Return our options, and those of Google Benchmark's compare.py. Raises UserError.
 
-    `processes` holds the files of both sides, or is empty. `sides` are those of a command line of
-    Google Benchmark's compare.py (`upstream`), or None.
-    --processes comes last: argparse does not support a list that ends at ``--``, followed by
-    another list.
+    `sides` are those of a command line of Google Benchmark's compare.py (`upstream`), or None.
     """
-    parser = command_line(prog)
-    end = argv.index(PROCESSES) if PROCESSES in argv else len(argv)
-    theirs, ours, for_programs = upstream.split(argv[:end])
+    parser = command_lines.compare()
+    theirs, ours, for_programs = upstream.split(argv)
     options = parser.parse_args(ours)
     if theirs.dump_to_json is not None:
         options.format = [*options.format, f"json={theirs.dump_to_json}"]
@@ -162,23 +128,10 @@ def parse(argv: Sequence[str], prog: str = "warpgauge compare") -> tuple[Namespa
         options.filter = options.filter or normal(upstream.filter_of(options.sides))
     elif unknown := [*options.more, *for_programs]:
         parser.error(f"unrecognized arguments: {' '.join(unknown)}")
-    if end == len(argv) and not options.processes:
-        if options.baseline is None:
-            parser.error("name a run, or the accepted times and the times to judge")
-        if options.candidate is None:
-            options.baseline, options.candidate = None, options.baseline
-        if options.baseline == options.candidate == STANDARD_INPUT:
-            parser.error("standard input can be read only once: give a file instead of one '-'")
-        return options, theirs
-    files = list(argv[end + 1 :])
-    middle = files.index("--") if "--" in files else len(files)
-    sides = files[:middle], files[middle + 1 :]
-    if not all(sides) or any(word.startswith("-") for side in sides for word in side):
-        parser.error(
-            f"{PROCESSES} comes last, and needs the files of both sides: "
-            f"{PROCESSES} A.json … -- B.json …"
-        )
-    if options.baseline is not None:
-        parser.error(f"{PROCESSES} names all files: omit {inert(str(options.baseline))}")
-    options.processes = [list(map(Path, side)) for side in sides]
+    if options.baseline is None:
+        parser.error("name a run, or the accepted times and the times to judge")
+    if options.candidate is None:
+        options.baseline, options.candidate = None, options.baseline
+    if options.baseline == options.candidate == STANDARD_INPUT:
+        parser.error("standard input can be read only once: give a file instead of one '-'")
     return options, theirs

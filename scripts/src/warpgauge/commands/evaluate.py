@@ -3,34 +3,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+import os
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from warpgauge.commands import measuring_lines, python_evaluation
+from warpgauge.callables.messages import Channel
+from warpgauge.callables.side import NAME
+from warpgauge.commands import measuring_lines
 from warpgauge.commands.arguments import Kernel
-from warpgauge.commands.measuring_command import (
-    MeasuringCommand,
-    Options,
-    RunPaths,
-    options_of,
-)
+from warpgauge.commands.measuring_command import MeasuringCommand, Options, RunPaths, options_of
 from warpgauge.external.program import ExternalKernels, manifest_values
-from warpgauge.measure import discovery, gpu_watch, machine_context, manifest, selection
+from warpgauge.measure import (
+    discovery,
+    gpu_watch,
+    machine_context,
+    manifest,
+    python_file,
+    selection,
+)
 from warpgauge.measure.ab_run import AbRun, Side, open_rows
 from warpgauge.measure.discovery import Binary, Probe, Suite
+from warpgauge.measure.manifest import Program
 from warpgauge.measure.measuring import Built, Measuring
+from warpgauge.measure.plan import TurnResult, gpu_environment
 from warpgauge.measure.selection import Axes
 from warpgauge.records.model import FILE
 from warpgauge.records.names import FULL_SUITE, number
 from warpgauge.records.sessions import BASE, CANDIDATE, FEWEST_OF_A_CHANGE
 from warpgauge.reports import evaluation as report
 from warpgauge.reports.evaluation import FORMATS
-from warpgauge.system import process
+from warpgauge.system import environment, process
 from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.text import inert
 from warpgauge.verdict import judge
 from warpgauge.verdict.comparison import Comparison
 from warpgauge.verdict.evaluation import Evaluation, evaluated
+
+_FOLDER = environment.ROOT / "build" / "python" / "evaluate"
 
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
@@ -69,7 +82,7 @@ class _EvaluateCommand(MeasuringCommand):
         options = self.options
         paths = self.run_paths()
         paths.check(options, self.root / "baselines", paths.pair)
-        if python_evaluation.chosen(self.sides, options.own.inputs, self.axes):
+        if _are_functions(self.sides, options.own.inputs, self.axes):
             return self._run_python(paths)
         gpu = gpu_watch.chosen(options.device)
         external_kernels = [_of_manifest(kernel, self.axes) for kernel in self.sides]
@@ -104,9 +117,7 @@ class _EvaluateCommand(MeasuringCommand):
         with self.begun(options, paths.log) as (measuring, held):
             measuring.provide_driver()
             measuring = self.watched(measuring, gpu["gpu_uuid"], held)
-            checked = held.enter_context(
-                python_evaluation.checked(self.sides, own.inputs, self.axes, measuring)
-            )
+            checked = held.enter_context(_checked(self.sides, own.inputs, self.axes, measuring))
             if measuring.watch is not None:
                 measuring.watch.admit()  # the checker
             measuring = replace(measuring, audit=checked.audited)
@@ -181,3 +192,98 @@ def _of_manifest(kernel: Kernel, axes: Axes) -> ExternalKernels | None:
         return None
     integers = {axis: manifest_values(axis, map(number, own)) for axis, own in axes.items()}
     return ExternalKernels.of(kernel.manifest, [kernel.name], integers)
+
+
+def _are_functions(sides: Sequence[Kernel], inputs: Sequence[Path | str], axes: Axes) -> bool:
+    """Return whether both are functions in Python. Raises UserError if these do not fit together.
+
+    `inputs` are a file, or shapes.
+    """
+    others = [kernel.typed for kernel in sides if kernel.file is None]
+    if len(others) == len(sides):
+        if inputs:
+            raise UserError("--inputs is for functions in Python, such as mine.py:softmax")
+        return False
+    if others:
+        raise UserError(
+            f"{others[0]} is not a Python function, but the other side is: name FILE.py:FUNCTION"
+        )
+    files = [given for given in inputs if isinstance(given, Path)]
+    if len(files) > 1 or len(files) not in (0, len(inputs)):
+        raise UserError("--inputs takes one file, or shapes once per point")
+    if axes and inputs and not files:
+        raise UserError("--axis gives values to the parameters of inputs(), and --inputs shapes")
+    return True
+
+
+@dataclass(frozen=True)
+class _Checked:
+    """Both sides, as programs whose results the checker compares."""
+
+    binaries: tuple[Binary, Binary]
+    _checker: Channel
+
+    def audited(self, outcome: TurnResult) -> TurnResult:
+        """Add faults for times of results that the checker did not see, or found wrong."""
+        answer, _ = self._checker.ask({"side": outcome.side})
+        faults = {
+            name: fault
+            for name, fault in zip(self.binaries[0].names, answer["faults"], strict=True)
+            if fault and name not in outcome.failures and name in outcome.report.rows
+        }
+        return replace(outcome, faults={**faults, **outcome.faults})
+
+
+@contextmanager
+def _checked(
+    sides: tuple[Kernel, Kernel], inputs: Sequence[Path | str], axes: Axes, measuring: Measuring
+) -> Iterator[_Checked]:
+    """Start the checker, and yield both sides, which it waits for. Raises UserError."""
+    base, candidate = (kernel.file.resolve() for kernel in sides if kernel.file is not None)
+    files = [given.resolve() for given in inputs if isinstance(given, Path)]
+    meeting = str(measuring.scratch / "checker.socket")  # only we can enter that folder
+    settings = {
+        "socket": meeting,
+        "base": str(base),
+        "function": sides[0].name,
+        "inputs": str(files[0] if files else base),
+        "axes": axes,
+        "shapes": [given for given in inputs if isinstance(given, str)],
+    }
+    with _checker(measuring) as checker:
+        answer, _ = checker.ask(settings)
+        common = [json.dumps(answer["axes"]), ",".join(answer["frameworks"])]
+
+        def side(name: str, kernel: Kernel, file: Path) -> Binary:
+            program = _FOLDER / name / file.stem
+            words = [meeting, name, str(file), kernel.name, *common]
+            python_file.write(program, "side", words)
+            known = Program(program, inputs=(*dict.fromkeys([file, base, *files]),))
+            return selection.of_program(known, NAME, measuring.scratch)
+
+        yield _Checked((side(BASE, sides[0], base), side(CANDIDATE, sides[1], candidate)), checker)
+
+
+@contextmanager
+def _checker(measuring: Measuring) -> Iterator[Channel]:
+    """Start the checker by the python3 of PATH, on the GPU of the run."""
+    ours, theirs = socket.socketpair()
+    ours.settimeout(measuring.options.timeout_s)
+    program, log = _FOLDER / "checker", measuring.scratch / "checker.log"
+    python_file.write(program, "checker", [])
+    with ours, log.open("wb") as file, ExitStack() as held:
+        with theirs:
+            started = process.started(
+                [str(program), str(theirs.fileno())],
+                stdout=file,
+                stderr=file,
+                pass_fds=[theirs.fileno()],
+                env={**os.environ, **gpu_environment(measuring.options.device)},
+            )
+            held.enter_context(started)
+        try:
+            yield Channel(ours)
+        except (EOFError, OSError):
+            *_, last = log.read_text(errors="replace").strip().split("\n")
+            fault = f"the process that checks results ended: {inert(last)}".removesuffix(": ")
+            raise UserError(fault, ExitStatus.NOT_MEASURED) from None

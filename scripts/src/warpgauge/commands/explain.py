@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from warpgauge.commands import measuring_lines, output_file
-from warpgauge.commands.arguments import FILE, MANIFEST, RUN, contradiction, file_among, run_among
+from warpgauge.commands.arguments import RUN, files_among
 from warpgauge.commands.measuring_command import MeasuringCommand, Options, RunPaths, options_of
 from warpgauge.commands.output_file import check_report
 from warpgauge.external.program import ExternalKernels
@@ -57,8 +57,7 @@ def parse(argv: Sequence[str]) -> Options:
     """Parse `argv`. Raises UserError for bad usage."""
     parser = measuring_lines.explain()
     given = parser.parse_args(argv)
-    given.run, words = run_among(given.what)
-    given.file, names = file_among(words, 1)
+    given.run, given.file, names = files_among(given.what, 1)
     given.name = names[0] if names else ""  # of a file, its only benchmark
     given.external = ExternalKernels.single(given.name)
     if given.external is not None:
@@ -71,14 +70,9 @@ def parse(argv: Sequence[str]) -> Options:
     if given.compares and shown:
         remedy = "omit --against and the run file" if given.what else "name a benchmark"
         raise UserError(f"{shown[0]} shows one build: {remedy}")
-    apart = f"a manifest (*{MANIFEST})" if given.external else FILE if given.file else ""
-    if given.sass and apart:
-        raise contradiction("--sass", f"{apart}: its program holds no machine code of its kernels")
     given.base = None  # a build folder
     if given.against and Path(given.against).is_dir():
         given.base, given.against = Path(given.against), None
-        if apart:
-            raise contradiction("the folder of --against", apart)
     return options_of(given, FORMATS, suite=FULL_SUITE)
 
 
@@ -86,9 +80,6 @@ def _reports(own: Namespace, baselines: Path) -> Mapping[Profiler, Path]:
     """Return the reports to write, if they can be made and written. Raises UserError."""
     reports = {tool: path for tool, path in ((NCU, own.ncu), (NSYS, own.nsys)) if path}
     for tool, path in reports.items():
-        if path.suffix != (suffix := f".{tool.name}-rep"):
-            what = f"--{tool.name} {typed(str(path))}"
-            raise UserError(f"{what}: its GUI opens only *{suffix}: use this suffix")
         check_report(path, baselines, [], tool.own, f"report of {tool.name}")
     if own.trace is not None:
         check_report(own.trace, baselines, [], trace_views.OWN, "trace of warpgauge explain")
@@ -108,14 +99,14 @@ class _ExplainCommand(MeasuringCommand):
         external: ExternalKernels | None = self.options.own.external
         return external
 
-    def built(self, measuring: Measuring, names: Sequence[str], verb: str) -> Built:
+    def built(self, measuring: Measuring, names: Sequence[str]) -> Built:
         """Build this tree: without a GPU, which is said first, only the programs of `names`."""
         families = {name.partition("/")[0] for name in names}
         sources = [measuring.root / "benchmarks" / f"{family}.cu" for family in families]
         targets: Sequence[str] = ()
         if not process.has_gpu() and all(source.exists() for source in sources):
             why = process.why_no_gpu()
-            measuring.note(f"No GPU was found: {why}. Only machine code can be {verb}.")
+            measuring.note(f"No GPU was found: {why}. Only machine code can be compared.")
             targets = sorted(f"bench_{family}" for family in families)
         built = measuring.built(targets)
         if self.kernels is None:
@@ -126,24 +117,14 @@ class _ExplainCommand(MeasuringCommand):
     def profiled(self) -> ExitStatus:
         """Run the benchmark under the requested profilers, and show what it launches."""
         own, reports = self.options.own, _reports(self.options.own, self.root / "baselines")
-        needs_gpu = not own.sass or own.trace is not None or bool(reports)
         with self.begun(self.options) as (measuring, held):
-            if needs_gpu:
-                measuring.require_gpu()
+            measuring.require_gpu()
             held.enter_context(self.alone_in(self.work))
-            binaries = measuring.found(self.built(measuring, [own.name], "shown").programs)
+            binaries = measuring.found(self.built(measuring, [own.name]).programs)
             name = _full_name(own.name, binaries)
             binary = _owner("this build", binaries, name, measuring)
             held.enter_context(self.alone_in(self.runs))
-            try:
-                suite = measuring.suite_of([binary])
-            except UserError:
-                if needs_gpu:
-                    raise
-                unknown = f"without a GPU it is unknown which of them {inert(name)} runs"
-                measuring.note(f"These are all kernels of {binary.path.name}: {unknown}.")
-                streams.write(listing(binary.path))
-                return ExitStatus.OK
+            suite = measuring.suite_of([binary])
             held.enter_context(self.alone_on(suite.known.get("gpu_uuid", "")))
             if not binary.needs_gpu:
                 raise UserError(f"{name} runs only on the host: there is nothing to profile")
@@ -177,21 +158,13 @@ class _ExplainCommand(MeasuringCommand):
         formats.check(self.root / "baselines", [])
         with self.begun(self.options) as (measuring, held):
             held.enter_context(self.alone_in(self.work))
-            reasons = _Comparing(self, measuring, held).reasons()
+            reasons = self._reasons(measuring, held)
         measured = bool(reasons) and all(found.slowdown is not None for found in reasons)
         status = ExitStatus.OK if measured else ExitStatus.NOT_MEASURED
         return formats.deliver(reasons, status, lambda: streams.write(reason.plain(reasons)))
 
-
-@dataclass(frozen=True)
-class _Comparing:
-    command: _ExplainCommand
-    measuring: Measuring
-    held: ExitStack  # of locks
-
-    def reasons(self) -> Sequence[Reason]:
-        measuring, command, own = self.measuring, self.command, self.command.options.own
-        given = self._given()
+    def _reasons(self, measuring: Measuring, held: ExitStack) -> Sequence[Reason]:
+        own, given = self.options.own, self._given()
         names = [own.name]
         if given is not None and not own.name:
             slower = (row for row in given.verdicts if row.outcome is Outcome.REGRESSION)
@@ -201,27 +174,27 @@ class _Comparing:
                 measuring.note(f"{path} found nothing slower: name a benchmark.")
                 return ()
         commit = self._commit(given)
-        if command.kernels is not None:
+        if self.kernels is not None:
             measuring.require_gpu()
-        built = command.built(measuring, names, "compared")
+        built = self.built(measuring, names)
         candidate = measuring.found(built.programs)
         names = [_full_name(name, candidate) for name in names]
         new = {name: _owner("this build", candidate, name, measuring) for name in names}
-        base = self._base(commit, sorted({owner.path.name for owner in new.values()}))
+        base = self._base(measuring, commit, sorted({owner.path.name for owner in new.values()}))
         pairs = {name: (_owner("the base", base, name, measuring), new[name]) for name in names}
         try:
             suite = measuring.suite_of(list({two.path: two for _, two in pairs.values()}.values()))
         except UserError as fault:
-            if fault.status is not ExitStatus.NOT_MEASURED or command.kernels is not None:
+            if fault.status is not ExitStatus.NOT_MEASURED or self.kernels is not None:
                 raise
             words = clause(str(fault))
             why = f"{words[:1].upper()}{words[1:]}. Only the machine code can be compared."
             return [explain.by_code(name, two, why) for name, two in pairs.items()]
-        self.held.enter_context(command.alone_in(command.runs))
-        self.held.enter_context(command.alone_on(suite.known.get("gpu_uuid", "")))
+        held.enter_context(self.alone_in(self.runs))
+        held.enter_context(self.alone_on(suite.known.get("gpu_uuid", "")))
         reasons = []
         for name, two in pairs.items():
-            found = given or self._measured(name, two, suite, built.source)
+            found = given or self._measured(measuring, name, two, suite, built.source)
             reasons.append(explain.of_pairs(name, two, found, measuring))
         return reasons
 
@@ -230,13 +203,13 @@ class _Comparing:
 
         Raises UserError.
         """
-        own = self.command.options.own
+        own = self.options.own
         if own.run is not None:
             runs = [RunPaths(own.run).pair, RunPaths(own.run).confirming]
         elif own.what:
             return None
         else:
-            bases = self.command.runs.glob(f"*-base{RUN}")
+            bases = self.runs.glob(f"*-base{RUN}")
             runs = [(base, base.with_name(base.name.replace("-base", ""))) for base in bases]
         pairs = [two for two in runs if all(path.exists() for path in two)]
         if not pairs:
@@ -248,16 +221,16 @@ class _Comparing:
         return self._judged(*map(load.load, newest))
 
     def _judged(self, base: Record, candidate: Record) -> Comparison:
-        return self.command.conclusion(None, self.command.root).judged(base, candidate)
+        return self.conclusion(None, self.root).judged(base, candidate)
 
     def _commit(self, given: Comparison | None) -> str:
         """Return the base's commit; "" if it is a folder. Raises UserError."""
-        options, kernels = self.command.options, self.command.kernels
+        options, kernels = self.options, self.kernels
         if options.own.base is not None:
             discovery.programs_of(options.own.base)  # before a build that takes minutes
             return ""
         if options.against:
-            root = kernels.path.absolute().parent if kernels else self.measuring.root
+            root = kernels.path.absolute().parent if kernels else self.root
             asked = git.commit_of(root, options.against)
             if machine_context.source(root) == {"commit": asked, "dirty": "false"}:
                 raise UserError(f"commit {short(asked)} is this tree: name an earlier one")
@@ -267,41 +240,47 @@ class _Comparing:
                 return commit
         raise UserError("the run file names no commit of its base: add --against REF")
 
-    def _base(self, commit: str, targets: Sequence[str]) -> Sequence[Binary]:
+    def _base(self, measuring: Measuring, commit: str, targets: Sequence[str]) -> Sequence[Binary]:
         """Return the base's programs; of a commit only `targets` if possible. Raises UserError."""
-        folder, measuring = self.command.options.own.base, self.measuring
-        if folder is not None:
-            return measuring.found(folder)
-        if self.command.kernels is not None:
-            return self._base_of(self.command.kernels, commit)
+        if self.options.own.base is not None:
+            return measuring.found(self.options.own.base)
+        if self.kernels is not None:
+            return self._base_of(measuring, self.kernels, commit)
         try:
             return measuring.of_commit(commit, "Base", targets=targets)
         except UserError:  # other programs may have had the benchmarks then
             return measuring.of_commit(commit, "Base")
 
-    def _base_of(self, kernels: ExternalKernels, commit: str) -> Sequence[Binary]:
+    def _base_of(
+        self, measuring: Measuring, kernels: ExternalKernels, commit: str
+    ) -> Sequence[Binary]:
         """Return the program with the kernels of a commit of their manifest. Raises UserError."""
-        folder, measuring = kernels.path.absolute().parent, self.measuring
+        folder = kernels.path.absolute().parent
         work = measuring.root / "build" / "external"
         with alone(work / "base"):
             there = git.check_out(folder, commit, work=work) / kernels.path.name
         measuring.note(f"Base: commit {short(commit)}, {os.path.relpath(there)}")
         old = ExternalKernels.single(f"{there}:{kernels.cases[0].short_name}")
         assert old is not None
-        here = self.command.options.build_dir or measuring.root / "build" / "release"
+        here = self.options.build_dir or measuring.root / "build" / "release"
         return measuring.found(old.provide(here, measuring.scratch / BASE))
 
     def _measured(
-        self, name: str, pair: tuple[Binary, Binary], suite: Suite, source: Mapping[str, str]
+        self,
+        measuring: Measuring,
+        name: str,
+        pair: tuple[Binary, Binary],
+        suite: Suite,
+        source: Mapping[str, str],
     ) -> Comparison:
         """Measure both sides in pairs of processes. Raises UserError."""
-        self.measuring.note(f"Measuring {name} in pairs")
+        measuring.note(f"Measuring {name} in pairs")
         base, candidate = (
             Side((binary,), facts).only([name])
             for binary, facts in zip(pair, ({}, dict(source)), strict=True)
         )
-        paths = self.command.run_paths()
-        looks = AbRun(self.measuring, suite, source).compared(
+        paths = self.run_paths()
+        looks = AbRun(measuring, suite, source).compared(
             base, candidate, selection.exactly([name]), paths.pair, self._judged, open_rows
         )
         if looks.stop is not None:

@@ -14,7 +14,7 @@ from msgspec.structs import astuple
 
 from warpgauge.commands import command_lines
 from warpgauge.history import changes, show
-from warpgauge.history.lines import FACTS, History, Night, Times
+from warpgauge.history.lines import FACTS, History, Night, Times, left_out
 from warpgauge.records.benchmark_filter import hint, matching
 from warpgauge.system import streams
 from warpgauge.system.errors import ExitStatus, UserError
@@ -41,7 +41,7 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
             _COMMANDS[given.command](history, given, root, console)
         streams.write(shown.get())
     finally:
-        status = show.left_out(history.faults)
+        status = left_out(history.faults)
     return status
 
 

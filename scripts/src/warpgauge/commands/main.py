@@ -42,8 +42,7 @@ _MEASURING = (*STATISTICS, "pynvml"), "measuring_lines"
 COMMANDS = {
     "bench": Command("measure this GPU, and compare with its baseline or another commit",
         "bench.main", *_MEASURING),
-    # It prepares the environment itself, after checking its command line.
-    "compare": Command("compare two benchmark results", "compare.main"),
+    "compare": Command("compare two benchmark results", "compare.main", STATISTICS),
     "ab": Command("compare two builds of Google Benchmark programs, in pairs",
         "ab.main", *_MEASURING),
     "evaluate": Command("check whether a kernel is correct, within memory, and faster than another",

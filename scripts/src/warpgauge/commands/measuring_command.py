@@ -9,7 +9,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, fields, replace
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
@@ -150,15 +150,12 @@ class RunPaths:
 def named_after(folder: Path, now: datetime) -> RunPaths:
     """Make `folder`, and return the default paths of a run in it.
 
-    Two runs in the same second get different names.
+    A run in the same second as another gets the name of the next one.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    name, number = f"{now:%Y-%m-%d-%H%M%S}", 1
-    stem = name
-    while any(path.stem == stem or path.stem.startswith(f"{stem}-") for path in folder.iterdir()):
-        number += 1
-        stem = f"{name}-{number}"
-    return RunPaths(folder / f"{stem}.json")
+    while any(folder.glob(f"{now:%Y-%m-%d-%H%M%S}*")):
+        now += timedelta(seconds=1)
+    return RunPaths(folder / f"{now:%Y-%m-%d-%H%M%S}.json")
 
 
 @dataclass(frozen=True)
@@ -170,8 +167,6 @@ class MeasuringCommand:
     argv: Sequence[str]
 
     command: ClassVar[str]  # name in the command log
-    in_tree: ClassVar[str] = "command that measures in this tree"  # that this one waits for
-    on_gpu: ClassVar[str] = "command that measures on this GPU"
 
     @cached_property
     def results(self) -> Console:
@@ -262,11 +257,11 @@ class MeasuringCommand:
 
     def alone_in(self, folder: Path) -> AbstractContextManager[None]:
         """Lock `work` or `runs`; wait for another command that holds it. Raises UserError."""
-        return alone(folder, self._waiting(self.in_tree))
+        return alone(folder, self._waiting("in this tree"))
 
     def alone_on(self, uuid: str) -> AbstractContextManager[None]:
         """Lock these GPUs, if any."""
-        return alone_on(uuid.split(",") if uuid else (), self._waiting(self.on_gpu))
+        return alone_on(uuid.split(",") if uuid else (), self._waiting("on this GPU"))
 
     def watched(self, measuring: Measuring, uuid: str, held: ExitStack) -> Measuring:
         """Lock, keep open and watch these GPUs, if any, and wait until nobody else uses them."""
@@ -277,11 +272,11 @@ class MeasuringCommand:
         measuring.wait_for_gpu()
         return measuring
 
-    def _waiting(self, what: str) -> Callable[[Holder], None]:
+    def _waiting(self, where: str) -> Callable[[Holder], None]:
         """Return what to say while another command holds a lock."""
 
         def say(holder: Holder) -> None:
-            who = f"another {what}" + (f" (pid {holder})" if holder else "")
-            print_line(self.notes, f"Waiting for {who} to end ...")
+            pid = f" (pid {holder})" if holder else ""
+            print_line(self.notes, f"Waiting for another command that measures {where}{pid} ...")
 
         return say

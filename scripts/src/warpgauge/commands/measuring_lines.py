@@ -22,7 +22,6 @@ from warpgauge.commands.arguments import (
     commit,
     devices,
     devices_or_all,
-    family,
     file,
     group,
     injection,
@@ -107,12 +106,12 @@ def bench() -> Parser:
     add_comparison_options(rule)
 
     instead = group(parser, "instead of a comparison", "%(prog)s --record")
+    instead = instead.add_mutually_exclusive_group()
     instead.add_argument("--record", action="store_true", help="add this run to the baseline of "
         "this GPU model")
-    instead.add_argument("--self-check", metavar="FOLDER", nargs="*", type=Path, help="test the "
-        "gate: compare this build with itself, with 1 to 10 %% of extra work in most benchmarks "
-        "(14 pairs, and more within --budget, by default 6 minutes); "
-        "with FOLDER, judge an earlier self-check again; with several, show their sums")
+    instead.add_argument("--self-check", action="store_true", help="test the gate: compare this "
+        "build with itself, with 1 to 10 %% of extra work in most benchmarks (14 pairs, and more "
+        "within --budget, by default 6 minutes)")
     instead.add_argument("--resume", metavar="FOLDER", nargs="?", type=Path, const=Path(),
         help="continue an interrupted run: the latest, or the one of this journal")
     instead.add_argument("--list", action="store_true", help="list the benchmarks that would run, "
@@ -200,7 +199,7 @@ def sweep() -> Parser:
         "input; 3 something was not measured, or gave no valid result.",
     )
     what = group(parser, "what to measure", "%(prog)s reduce/sum --axis n=4Ki..64Mi")
-    what.add_argument("what", nargs="+", metavar="WHAT", type=family,
+    what.add_argument("what", nargs="+", metavar="WHAT",
         help="family, first part of benchmark names, manifest of kernels (*.toml), or file of "
         "benchmarks in Python (*.py); RUN.json shows that run file without measuring")
     what.add_argument("--axis", metavar="NAME[=VALUE,...]", type=axis, required=True, help="the "

@@ -8,7 +8,7 @@ import hashlib
 import json
 import os
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -30,12 +30,13 @@ from warpgauge.records.sessions import FEWEST_OF_A_CHANGE
 from warpgauge.reports.advice import first_steps
 from warpgauge.system import git, process
 from warpgauge.system.atomic import replace_all
+from warpgauge.system.entry_point import telling
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
 from warpgauge.system.layout import print_line
 from warpgauge.system.text import named
 from warpgauge.verdict import policy
-from warpgauge.verdict.comparison import CHANGED, UNMEASURED, Comparison, Outcome
+from warpgauge.verdict.comparison import Comparison, Outcome
 from warpgauge.verdict.note import Note, commit_words, listed, paired, removed, sentence
 from warpgauge.verdict.paired_tests import looks_of
 from warpgauge.verdict.policy import Expected, Policy
@@ -50,33 +51,24 @@ _SAME = {"programs": "programs", "gpu": "GPU", "source": "commit"}
 
 
 @dataclass(frozen=True)
-class Share:
-    """What the run of one of several GPUs has from the run of all."""
-
-    built: Built
-    name: str  # in the names of its files
-
-
-@dataclass(frozen=True)
 class Bench(MeasuringCommand):
     """One invocation of scripts/bench on one GPU, or several together."""
 
     before: tuple[Journal, Start] | None = None  # the run to resume
-    share: Share | None = None  # set if this GPU is one of several
+    shared: Built | None = None  # what is measured, if this GPU is one of several
+    part: str = ""  # then its name in the names of files
 
     command = "scripts/bench"
-    in_tree = "scripts/bench of this tree"
-    on_gpu = "scripts/bench on this GPU"
 
     def run(self) -> ExitStatus:
         """Check all arguments first, then build, measure, judge and show."""
-        options, share, commit, resumed = self.options, self.share, self.commit, bool(self.before)
+        options, commit, resumed = self.options, self.commit, bool(self.before)
         paths = self.run_paths()
         self.check(paths)
         with self.begun(options, paths.log, resumed=resumed) as (measuring, held):
-            built = share.built if share else self.built(measuring)
+            built = self.shared or self.built(measuring)
             suite = measuring.suite(built.programs)
-            if share is None:
+            if self.shared is None:
                 held.enter_context(self.alone_in(self.runs))
             uuid = suite.known.get("gpu_uuid", "")
             measuring = self.watched(measuring, uuid, held)
@@ -90,8 +82,8 @@ class Bench(MeasuringCommand):
             with _goes_on(kept, measuring):
                 base = self._baseline_of(suite.probe.context.get("gpu_name"))
                 show = replace(self.show, page=paths.report)
-                if options.own.self_check is not None:
-                    status = self._self_check(sides, base, paths.folder, show)
+                if options.own.self_check:
+                    status = self._self_check(sides, paths.folder, show)
                 elif commit:
                     status = self._against(sides, commit, paths, show, base)
                 else:
@@ -110,8 +102,7 @@ class Bench(MeasuringCommand):
     def built(self, measuring: Measuring) -> Built:
         """Build what is measured. Raises UserError."""
         options = self.options
-        is_check = options.own.self_check is not None
-        needs_gpu = isinstance(options.device, str) or options.record or is_check
+        needs_gpu = isinstance(options.device, str) or options.record or options.own.self_check
         if needs_gpu or self.kernels is not None:
             measuring.require_gpu()
         if self.kernels is not None:
@@ -141,7 +132,7 @@ class Bench(MeasuringCommand):
     def show(self) -> Conclusion:
         """How results are judged and shown. Raises UserError for a wrong policy."""
         rules = policy.named_or_in(self.baselines, self.options.policy)
-        if rules is not None and self.options.own.self_check is not None:
+        if rules is not None and self.options.own.self_check:
             rules = replace(rules, expected=(), required=())  # its changes are intentional
         return self.conclusion(rules, self.baselines, self.options.filter)
 
@@ -160,7 +151,7 @@ class Bench(MeasuringCommand):
             self.options.seed,
             str(paths.run.absolute()),
             str(Path.cwd()),
-            part=self.share.name if self.share else "",
+            part=self.part,
             programs=digest.hexdigest(),
             gpu=suite.known.get("gpu_uuid", ""),
             source=dict(beside.source),
@@ -208,60 +199,55 @@ class Bench(MeasuringCommand):
                 return self.in_pairs(beside, sides, paths, show, unscreened)
             measuring.note(f"Screening {suite.size} against {os.path.relpath(base.path)}")
         content, tired = beside.alone(options.screening(confirms=bool(commit)))
-        if tired is not None and options.record:
-            raise tired
-
-        def settled(found: Comparison) -> Comparison:
+        if tired is not None:
             if options.record:
-                return found
-            if tired is not None or not commit:
-                return unconfirmed(found, why if tired is None else "the GPU stays slow")
-            # The pair's run files record what was selected.
-            judge = replace(show, settings=replace(show.settings, filter=None)).judged
-            found = confirm.confirmed(found, beside, commit, paths.confirming, judge)
-
-            def flagged() -> Sides:
-                base, run = map(load.load, paths.confirming)
-                return Sides((beside.base(commit), beside.candidate), (base, run))
-
-            return explain.of_regressions(found, flagged, measuring, paths.why)
-
+                raise tired
+            commit, why = "", "the GPU stays slow"
         shown = os.path.relpath(paths.run)
-        became = f"while {shown} was written: it is either complete or unchanged"
-        try:
+        with telling(f"while {shown} was written: it is either complete or unchanged"):
             run_file.write({paths.run: content})
-            became = f"after {shown} was written"
+        with telling(f"after {shown} was written"):
             measuring.note(f"run file: {shown}")
-            status = self._concluded(base, load.load(paths.run), beside, settled, show)
-        except KeyboardInterrupt as stop:
-            stop.args = (became,)  # says where it came
-            raise
+            run = load.load(paths.run)
+            if base is None:
+                status = show.values(run)
+            else:
+                found = show.judged(base, run)
+                if not options.record:
+                    found = self._confirmed(found, beside, commit, why, paths, show)
+                status = show.compared(found)
+            if options.record:
+                for line in store.record(run.path, self.baselines).lines():
+                    print_line(self.results, line)
+                return ExitStatus.OK
+            if base is None:
+                for line in without_baseline(suite.probe, run):
+                    measuring.note(line)
         if tired is not None:
             raise tired.after(status)
         return status
 
-    def _concluded(
+    def _confirmed(
         self,
-        base: Record | None,
-        run: Record,
+        found: Comparison,
         beside: AbRun,
-        settled: Callable[[Comparison], Comparison],
+        commit: str,
+        why: str,
+        paths: RunPaths,
         show: Conclusion,
-    ) -> ExitStatus:
-        """Judge, settle, and show the result; with --record, add it to the baseline."""
-        note, probe = beside.measuring.note, beside.suite.probe
-        if base is None:
-            status = show.values(run)
-        else:
-            status = show.compared(settled(show.judged(base, run)))
-        if self.options.record:
-            for line in store.record(run.path, self.baselines).lines():
-                print_line(self.results, line)
-            return ExitStatus.OK
-        if base is None:
-            for line in (*self.options.formats.unwritten, *without_baseline(probe, run)):
-                note(line)
-        return status
+    ) -> Comparison:
+        """Confirm what was flagged in pairs with `commit`, and explain it; "" says `why` not."""
+        if not commit:
+            return unconfirmed(found, why)
+        # The pair's run files record what was selected.
+        judge = replace(show, settings=replace(show.settings, filter=None)).judged
+        found = confirm.confirmed(found, beside, commit, paths.confirming, judge)
+
+        def flagged() -> Sides:
+            base, run = map(load.load, paths.confirming)
+            return Sides((beside.base(commit), beside.candidate), (base, run))
+
+        return explain.of_regressions(found, flagged, beside.measuring, paths.why)
 
     def _against(
         self, beside: AbRun, commit: str, paths: RunPaths, show: Conclusion, base: Record | None
@@ -298,59 +284,44 @@ class Bench(MeasuringCommand):
         status = self.in_pairs(beside, sides, paths, show, settled)
         return ExitStatus.NOT_MEASURED if status is ExitStatus.OK and probe.no_gpu else status
 
-    def _self_check(
-        self, beside: AbRun, base: Record | None, folder: Path, show: Conclusion
-    ) -> ExitStatus:
-        """Measure a self-check; its run files stay in `folder`. Raises UserError."""
+    def _self_check(self, beside: AbRun, folder: Path, show: Conclusion) -> ExitStatus:
+        """Measure, judge and show a self-check; its run files stay in `folder`.
+
+        The result of a whole suite of a committed tree is kept beside the baselines. Raises
+        UserError.
+        """
         both = self_check.measure(beside, folder, show.judged)
-        budget_s = self.options.budget_s or 0.0
-        is_usual = budget_s >= SELF_CHECK_SECONDS
-        lacks = "" if is_usual else "it may have had fewer looks than usual (--budget)"
-        lacks = "it was interrupted" if both.stop else lacks
-        status = self._checked(both.found, base, show, lacks)
-        if both.stop is not None:
-            raise both.stop
-        return status
-
-    def judge_self_checks(self, folders: Sequence[Path]) -> ExitStatus:
-        """Judge earlier self-checks by the current rule; show one, or the sums of several.
-
-        Raises UserError.
-        """
-        show = self.show
-        checks = self_check.of_folders(folders, show.judged)
-        bases = [self._baseline_of(check.context["gpu_name"]) for check in checks]
-        if len(checks) == 1:
-            return self._checked(checks[0], bases[0], show)
-        both = zip(bases, checks, strict=True)
-        screened = [_screened(check, base, show) for base, check in both if base is not None]
-        return _shown(checks, screened, show)
-
-    def _checked(
-        self, check: SelfCheck, base: Record | None, show: Conclusion, lacks: str = ""
-    ) -> ExitStatus:
-        """Judge and show a self-check, and return the exit status.
-
-        The result of a whole suite of a committed tree is kept beside the baseline, unless it
-        `lacks` something. Raises UserError.
-        """
-        screened = _screened(check, base, show) if base is not None else None
-        status = _shown([check], [] if screened is None else [screened], show)
-        where = os.path.relpath(self.baselines)
-        if why_not := _why_not_kept(check, show.settings.filter) or lacks:
+        check = both.found
+        self_check.render(check, show.console)
+        if why_not := self._why_not_kept(both):
+            where = os.path.relpath(self.baselines)
             print_line(self.notes, f"The result is not kept in {where}: {why_not}.")
         else:
             slug = store.slug(check.context["gpu_name"])
             path = self.baselines / f"{load.SELF_CHECK}{slug}.json"
-            replace_all({path: self_check.text(check, screened)})
+            replace_all({path: self_check.text(check)})
             print_line(self.notes, f"kept: {os.path.relpath(path)}")
-        return status
+        if both.stop is not None:
+            raise both.stop
+        return check.status
 
-
-def _screened(check: SelfCheck, base: Record, show: Conclusion) -> Comparison:
-    """Compare the unmodified side with the baseline, in the benchmarks that the run drew."""
-    drawn = {name: row for name, row in base.rows.items() if name in check.base.rows}
-    return show.judged(replace(base, rows=drawn), check.base)
+    def _why_not_kept(self, both: Looks[SelfCheck]) -> str:
+        check = both.found
+        if check.comparison.refusal is not None:
+            return check.comparison.refusal
+        if check.failed:
+            return f"{named(check.failed)} gave no result"
+        if not check.cases:
+            return "no benchmark was compared"
+        if self.options.filter:
+            return "only part of the suite was measured (--filter)"
+        if check.context.get("dirty") != "false":
+            return "the working tree had uncommitted changes"
+        if min(looks_of(check.comparison.candidate), default=0) < FEWEST_OF_A_CHANGE:
+            return f"a change needs {FEWEST_OF_A_CHANGE} pairs"
+        if (self.options.budget_s or 0.0) < SELF_CHECK_SECONDS:
+            return "it may have had fewer looks than usual (--budget)"
+        return "it was interrupted" if both.stop else ""
 
 
 @contextlib.contextmanager
@@ -428,43 +399,3 @@ def _recorded(root: Path, commit: str, baseline: Path, families: Iterable[str]) 
             rows = json.loads(git.run(root, "show", path).stdout)["benchmarks"]
             names |= {row["name"] for row in rows}
     return names
-
-
-def _shown(
-    checks: Sequence[SelfCheck], screened: Sequence[Comparison], show: Conclusion
-) -> ExitStatus:
-    """Show the sums of self-checks, and return the exit status of all.
-
-    It is 1 if the gate reported a change without extra work, or the opposite of it; else 3 if it
-    could not bound something without extra work, or something had no result. `screened` are
-    comparisons of the bases with a baseline.
-    """
-    self_check.render(checks, screened, show.console)
-    cases = [case for check in checks for case in check.cases]
-    if any(case.is_false_alarm for case in cases) or any(one.count(*CHANGED) for one in screened):
-        return ExitStatus.REGRESSION
-    compared = [*screened, *(check.comparison for check in checks)]
-    unknown = (
-        any(case.verdict.is_unmeasured for case in cases if not case.extra)
-        or any(check.failed or not check.cases for check in checks)
-        or any(one.refusal is not None for one in compared)
-        or any(one.count(*UNMEASURED) for one in screened)
-    )
-    return ExitStatus.NOT_MEASURED if unknown else ExitStatus.OK
-
-
-def _why_not_kept(check: SelfCheck, filter: str | None) -> str:
-    context = check.context
-    if check.comparison.refusal is not None:
-        return check.comparison.refusal
-    if check.failed:
-        return f"{named(check.failed)} gave no result"
-    if not check.cases:
-        return "no benchmark was compared"
-    if context.get("filter") or filter:
-        return "only part of the suite was measured (--filter)"
-    if context.get("dirty") != "false":
-        return "the working tree had uncommitted changes"
-    if min(looks_of(check.comparison.candidate), default=0) < FEWEST_OF_A_CHANGE:
-        return f"a change needs {FEWEST_OF_A_CHANGE} pairs"
-    return ""

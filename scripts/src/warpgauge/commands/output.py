@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -13,11 +12,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from warpgauge.commands.output_file import STANDARD_OUTPUT, check_report, resolved, write
+from warpgauge.commands.output_file import STANDARD_OUTPUT, check_report, write
 from warpgauge.records.model import Record, Source
-from warpgauge.reports.drawing.course import Course
 from warpgauge.reports.format import FORMATS, TERMINAL, Format
-from warpgauge.reports.formats import html
 from warpgauge.reports.formats import terminal as report
 from warpgauge.system import streams
 from warpgauge.system.errors import ExitStatus, UserError
@@ -41,7 +38,7 @@ class Formats:
     def parse(formats: Sequence[str], known: Mapping[str, Format] = FORMATS) -> Formats:
         """Parse options; `known` are the formats of a comparison unless others are given.
 
-        Raises UserError for an unknown name, two formats on standard output, or a file named twice.
+        Raises UserError for an unknown name, or two formats on standard output.
         """
         shown: list[Format] = []
         files: list[tuple[Format, Path]] = []
@@ -62,9 +59,6 @@ class Formats:
             raise UserError(
                 f"--format {both} cannot share standard output: add =FILE to one of them"
             )
-        for path, count in Counter(resolved(path) for _, path in files).items():
-            if count > 1:
-                raise UserError(f"{path} would be written twice: name another file for one of them")
         return Formats(shown[0] if shown else FORMATS[TERMINAL], tuple(files))
 
     @property
@@ -72,40 +66,10 @@ class Formats:
         """Whether standard output is free for everything that a person reads."""
         return self.shown.name == TERMINAL
 
-    @property
-    def of_times(self) -> Formats:
-        """Those that need no comparison."""
-        shown = self.shown if self.shown.left_out else FORMATS[TERMINAL]
-        return Formats(shown, tuple((form, path) for form, path in self.files if form.left_out))
-
-    @property
-    def unwritten(self) -> tuple[str, ...]:
-        """One sentence for each requested format that lacks a comparison to write."""
-        on_output = () if self.is_for_people or self.shown.left_out else (self.shown.name,)
-        asked = (f"{form.name}={path}" for form, path in self.files if form.left_out is None)
-        return tuple(
-            f"--format {inert(form)} is not written: there is no comparison."
-            for form in (*on_output, *asked)
-        )
-
     def of(self, what: str) -> Formats:
         """Return the same formats, with `what` appended to the names of their files."""
         files = tuple((form, path.with_stem(f"{path.stem}-{what}")) for form, path in self.files)
         return replace(self, files=files)
-
-    @property
-    def have_a_page(self) -> bool:
-        return html.FORMAT.name in (self.shown.name, *(form.name for form, _ in self.files))
-
-    def with_history(self, courses: Mapping[str, Course]) -> Formats:
-        """Return the same formats; pages show how each benchmark went over the nights."""
-
-        def drawn(form: Format) -> Format:
-            render = partial(html.render, histories=courses)
-            return replace(form, render=render) if form.name == html.FORMAT.name else form
-
-        files = tuple((drawn(form), path) for form, path in self.files)
-        return replace(self, shown=drawn(self.shown), files=files)
 
     def check(self, baselines: Path, inputs: Sequence[Path]) -> None:
         """Raise UserError for a file that cannot or must not be written; see `output_file`."""
@@ -172,24 +136,20 @@ class Conclusion:
         """Return `run` compared with `base`, without showing it."""
         return judge.judge(base, run, self.settings)
 
-    def compared(self, comparison: Comparison) -> ExitStatus:
-        """Show a comparison. Raises UserError for a report that cannot be written."""
-
-        def show() -> None:
-            report.render(comparison, self.console)
-
+    def compared(
+        self, comparison: Comparison, show: Callable[[], None] | None = None
+    ) -> ExitStatus:
+        """Show a comparison, with `show` if given. Raises UserError if a report is not written."""
+        shown = show or partial(report.render, comparison, self.console)
         try:
-            return self.formats.deliver(comparison, exit_status(comparison), show)
+            return self.formats.deliver(comparison, exit_status(comparison), shown)
         finally:
             self._write_page(comparison)
 
     def values(self, run: Record) -> ExitStatus:
         """Show values that cannot be compared with anything. Raises UserError, as `compared`."""
-        report.render_values(run, self.console)
-        alone = unpaired_comparison(run, self.settings.allow)
-        self._write_page(alone)
-        self.formats.of_times.deliver(alone, exit_status(alone), lambda: None)
-        return ExitStatus.NOT_MEASURED
+        show = partial(report.render_values, run, self.console)
+        return self.compared(unpaired_comparison(run, self.settings.allow), show)
 
     def _write_page(self, found: Comparison) -> None:
         """Write the automatic HTML page: it replaces no other file, and its failure only shows."""

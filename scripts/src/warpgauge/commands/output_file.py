@@ -34,12 +34,9 @@ def check_file(
             raise _refusal(path, "it is not a regular file")
         if target.exists() and not os.access(target, os.W_OK):
             raise _refusal(path, "it is read-only")
-        for given in inputs:
-            within = given.is_dir() and target.parent == given.resolve()
-            if target == given.resolve() or (within and target.exists()):
-                raise _refusal(path, f"it would replace {given}, which is in use")
-            if within and target.suffix == ".json":
-                raise _refusal(path, f"{given} is compared, and every *.json in it is read")
+        for source in (given.resolve() for given in inputs):
+            if target == source or (target.parent == source and target.suffix == ".json"):
+                raise _refusal(path, f"{source} is in use; of a folder, every *.json is")
         with tempfile.TemporaryFile(dir=target.parent):
             held = target.read_bytes() if target.exists() else b""
     except RuntimeError:  # a loop of links, before Python 3.13
@@ -73,19 +70,11 @@ def is_stream(path: Path) -> bool:
     return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)
 
 
-def resolved(path: Path) -> Path:
-    """Return the target of `path`, or `path` itself if unknown, as in a loop of links."""
-    try:
-        return path.resolve()
-    except (OSError, RuntimeError):
-        return path
-
-
 def write(path: Path, content: str | bytes) -> None:
     """Replace the file that `path` leads to, or write to the stream. Raise UserError."""
     content = content.encode() if isinstance(content, str) else content
     if not is_stream(path):
-        replace_all({resolved(path): content})  # a link stays a link
+        replace_all({path.resolve(): content})  # a link stays a link
         return
     try:
         path.write_bytes(content)

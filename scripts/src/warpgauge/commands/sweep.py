@@ -7,7 +7,6 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 
 from warpgauge.commands import measuring_lines
@@ -15,14 +14,11 @@ from warpgauge.commands.arguments import (
     MANIFEST,
     RUN,
     contradiction,
-    file_among,
-    refuse_together,
-    run_among,
+    files_among,
 )
 from warpgauge.commands.measuring_command import MeasuringCommand, Options, options_of
-from warpgauge.external import manifest as kernels
 from warpgauge.external import plan
-from warpgauge.external.manifest import Manifest
+from warpgauge.external.plan import Case
 from warpgauge.external.program import ExternalKernels, manifest_values
 from warpgauge.measure import discovery, run_file
 from warpgauge.measure.ab_run import AbRun
@@ -35,9 +31,10 @@ from warpgauge.records.names import FULL_SUITE
 from warpgauge.reports import sweep as reports
 from warpgauge.reports.format import TERMINAL, Format
 from warpgauge.system.errors import ExitStatus, UserError
-from warpgauge.system.text import listed, plural, typed
+from warpgauge.system.text import plural
 from warpgauge.verdict import sweep
 
+_EXTERNAL = f"{plan.FAMILY}/"
 _COLUMNS = ",".join(reports.COLUMNS).encode()
 _FORMATS = {
     form.name: form
@@ -47,11 +44,6 @@ _FORMATS = {
         Format("svg", reports.svg, "SVG", re.compile(re.escape(reports.MARK.encode()))),
     )
 }
-
-_RUN = f"a run file (*{RUN})"
-
-# Options that are only for measuring.
-_MEASURING = ("--device", "--processes", "--build-dir", "--no-build")
 
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
@@ -69,15 +61,11 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
 
 def parse(argv: Sequence[str]) -> Options:
     """Parse `argv`. Raises UserError for bad usage."""
-    parser = measuring_lines.sweep()
-    given = parser.parse_args(argv)
-    given.measured, words = run_among(given.what)
-    given.file, given.what = file_among(words, len(words))
+    given = measuring_lines.sweep().parse_args(argv)
+    given.measured, given.file, given.what = files_among(given.what, len(given.what))
     given.axis, given.values = given.axis
-    if given.measured is not None:
-        refuse_together([*parser.given(given), _RUN], _RUN, *_MEASURING)
-        if given.values:
-            raise contradiction(_RUN, f"values of --axis {given.axis}")
+    if given.measured is not None and given.values:
+        raise contradiction(f"a run file (*{RUN})", f"values of --axis {given.axis}")
     return options_of(given, _FORMATS, suite=FULL_SUITE)
 
 
@@ -92,6 +80,12 @@ class _SweepCommand(MeasuringCommand):
         return str(self.options.own.axis)
 
     @property
+    def manifests(self) -> list[Path]:
+        return [
+            Path(word) for word in dict.fromkeys(self.options.own.what) if word.endswith(MANIFEST)
+        ]
+
+    @property
     def families(self) -> tuple[str, ...]:
         """The families or prefixes of names, without the manifests; of a file, by default all."""
         words = dict.fromkeys(self.options.own.what)
@@ -99,30 +93,10 @@ class _SweepCommand(MeasuringCommand):
         everything = self.options.file is not None or not words
         return prefixes or ("",) * everything
 
-    @cached_property
-    def kernels(self) -> dict[Path, tuple[Manifest, list[str]]]:
-        """The kernels with the axis, by manifest. Raises UserError."""
-        axis, found = self.axis, {}
-        manifests = [word for word in self.options.own.what if word.endswith(MANIFEST)]
-        for path in map(Path, dict.fromkeys(manifests)):
-            manifest = kernels.load(path)
-            measured = {key: one for key, one in manifest.kernels.items() if not one.reference_only}
-            found[path] = manifest, [key for key, one in measured.items() if axis in one.axes]
-            if not found[path][1]:
-                axes = sorted({name for one in measured.values() for name in one.axes})
-                has = f"their axes are {listed(axes)}" if axes else "they have no axes"
-                raise UserError(f"{path}: no kernel has the axis {typed(axis)}: {has}")
-        return found
-
     @property
     def what(self) -> tuple[str, ...]:
-        """Prefixes of all requested names. Raises UserError."""
-        external = [
-            f"{plan.FAMILY}/{name}/" for _, names in self.kernels.values() for name in names
-        ]
-        if external and self.options.own.measured is None:  # only these kernels are measured
-            external = [f"{plan.FAMILY}/"]
-        return (*self.families, *external)
+        """Prefixes of all requested names."""
+        return (*self.families, *((_EXTERNAL,) if self.manifests else ()))
 
     def show(self, record: Record) -> ExitStatus:
         """Show the sweep in all formats. Raises UserError for names without measurements."""
@@ -133,7 +107,7 @@ class _SweepCommand(MeasuringCommand):
 
     def run(self) -> ExitStatus:
         """Build, measure, write the run file, and show it. Raises UserError."""
-        wanted = sweep.expression(self.what, self.axis)
+        wanted, kernels = sweep.expression(self.what, self.axis), self._kernels()
         options = replace(self.options, filter=wanted)
         paths = self.run_paths()
         paths.check(options, self.root / "baselines", [paths.run])
@@ -142,7 +116,7 @@ class _SweepCommand(MeasuringCommand):
             built = measuring.built()
             # Keep the plan, so that logged commands can be repeated later.
             kept = self.runs / f"{paths.run.stem}-kernels"
-            programs = self._programs(measuring, built.programs, kept)
+            programs = self._programs(measuring, built.programs, kernels, kept)
             if not any(one.names for one in programs):
                 measuring.require_built(programs)
                 why = "; ".join(f"{one.path.name} {one.fault}" for one in programs)
@@ -162,12 +136,17 @@ class _SweepCommand(MeasuringCommand):
                 raise tired.after(status)
             return status
 
-    def _programs(self, measuring: Measuring, folder: Path, kept: Path) -> list[Binary]:
+    def _programs(
+        self, measuring: Measuring, folder: Path, kernels: ExternalKernels | None, kept: Path
+    ) -> list[Binary]:
         """Return the programs with the requested benchmarks and axis values. Raises UserError.
 
         The plan for external kernels is written to the folder `kept`.
         """
-        external = self._external(folder, measuring, kept) if self.kernels else []
+        external = []
+        if kernels is not None:
+            measuring.inputs.require_unchanged(kernels.files)
+            external = discovery.find(kernels.provide(folder, kept), measuring.scratch)
         if not self.families:
             return external
         what, axis = self.families, self.axis
@@ -184,16 +163,13 @@ class _SweepCommand(MeasuringCommand):
             asked = discovery.listed(asked, measuring.scratch, measuring.options.suite)
         return discovery.with_own_names([*asked, *faulty, *external])
 
-    def _external(self, programs: Path, measuring: Measuring, kept: Path) -> list[Binary]:
-        """Return bench_external with one plan for the kernels of all manifests."""
-        values = manifest_values(self.axis, self.options.own.values)
-        axes = {self.axis: values} if values else None
-        cases = [
-            case
-            for manifest, names in self.kernels.values()
-            for case in plan.cases(manifest, names, axes)
-        ]
-        first, *_ = self.kernels
-        external = ExternalKernels(first, cases)
-        measuring.inputs.require_unchanged(external.files)
-        return discovery.find(external.provide(programs, kept), measuring.scratch)
+    def _kernels(self) -> ExternalKernels | None:
+        """Return the kernels of the manifests, which get one program. Raises UserError."""
+        if not self.manifests:
+            return None
+        values, cases = manifest_values(self.axis, self.options.own.values), list[Case]()
+        for path in self.manifests:
+            its = ExternalKernels.of(path, axes={self.axis: values} if values else None).cases
+            sweep.require_some([case.name for case in its], (_EXTERNAL,), self.axis)
+            cases += its
+        return ExternalKernels(self.manifests[0], cases)

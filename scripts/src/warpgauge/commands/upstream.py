@@ -15,14 +15,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import msgspec
+
+from warpgauge.commands.arguments import Parser
+from warpgauge.records.benchmark_filter import replaced
+from warpgauge.records.load import load as read
+from warpgauge.records.model import Record, Source
+from warpgauge.records.row import Row
+from warpgauge.system import process
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import inert, plural, quoted, typed
-
-if TYPE_CHECKING:
-    from warpgauge.commands.arguments import Parser
-    from warpgauge.records.model import Record
+from warpgauge.verdict.comparison_settings import FEWEST_PROCESSES
 
 REGEX = "REGEX"
 # Of each mode the words behind it.
@@ -71,8 +75,6 @@ def split(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str], list[str]
 
 def _options() -> Parser:
     """Return the parser of upstream's options; the first three have no effect here."""
-    from warpgauge.commands.arguments import Parser
-
     parser = Parser(add_help=False)
     parser.add_argument("-a", "--display_aggregates_only", action="store_true")
     parser.add_argument("-u", "--utest", "--no-utest", action="store_true")
@@ -113,15 +115,13 @@ def filter_of(both: tuple[Side, Side]) -> str:
     return "" if measured or not asked else asked[-1]
 
 
-def load(both: tuple[Side, Side], processes: int) -> tuple[Record, Record]:
-    """Return the records of both sides; programs run so many processes each, in turns.
+def load(both: tuple[Side, Side]) -> tuple[Record, Record]:
+    """Return the records of both sides; programs run in several processes each, in turns.
 
     With filters, both sides' benchmarks get common names, as upstream makes them. Raises UserError.
     """
-    from warpgauge.records.load import load as read
-
     with tempfile.TemporaryDirectory(prefix="warpgauge-compare-") as scratch:
-        ran = _run(both, processes, Path(scratch))
+        ran = _run(both, Path(scratch))
     found = [record or read(side.path) for side, record in zip(both, ran, strict=True)]
     if all(side.filter for side in both):
         common = f"[{both[0].filter} vs. {both[1].filter}]"
@@ -130,50 +130,37 @@ def load(both: tuple[Side, Side], processes: int) -> tuple[Record, Record]:
     return base, candidate
 
 
-def remarks(both: tuple[Side, Side], processes: int) -> Iterator[str]:
-    """Yield a sentence on the programs that `load` runs, and on what has no effect."""
+def remarks(both: tuple[Side, Side]) -> Iterator[str]:
+    """Yield a sentence on the programs that `load` runs."""
     programs = [side for side in both if side.is_program]
     if programs:
         names = " and ".join(dict.fromkeys(inert(str(side.path)) for side in programs))
-        times = f"in {plural(processes, 'process', 'processes')} a side, in turns"
+        times = f"in {plural(FEWEST_PROCESSES, 'process', 'processes')} a side, in turns"
         more = "warpgauge ab OLD_FOLDER NEW_FOLDER measures in pairs until every row is decided"
         yield f"Running {names} {times}; {more}."
-    unused = [word for word in both[0].arguments if not word.startswith(FILTER)]
-    if unused and not programs:
-        yield f"{inert(' '.join(unused))}: no effect, because no side is a program."
 
 
-def _run(both: tuple[Side, Side], processes: int, scratch: Path) -> list[Record | None]:
+def _run(both: tuple[Side, Side], scratch: Path) -> list[Record | None]:
     """Return the record of each side that is a program. Raises UserError if one fails."""
-    from warpgauge.records.load import load_processes
-    from warpgauge.system import process
-
-    files: list[list[Path]] = [[], []]
     programs = [(at, side) for at, side in enumerate(both) if side.is_program]
-    for turn in range(processes):
+    for turn in range(FEWEST_PROCESSES):
         for at, side in programs:
-            file = scratch / f"{at}-{turn}.json"
+            file = scratch / str(at) / f"{turn}.json"
+            file.parent.mkdir(exist_ok=True)
             out = [f"--benchmark_out={file}", "--benchmark_out_format=json"]
             ending = process.run([*side.command, *out], math.inf, scratch)
             if ending.status != 0:
                 raise UserError(f"{side.path}: {ending.described()}; run it by hand")
             if not file.exists():
                 raise UserError(f"{side.path}: wrote no result; give a Google Benchmark program")
-            files[at].append(file)
     return [
-        replace(load_processes(of), path=side.path) if of else None
-        for of, side in zip(files, both, strict=True)
+        replace(read(scratch / str(at)), path=side.path) if side.is_program else None
+        for at, side in enumerate(both)
     ]
 
 
 def _renamed(record: Record, filter: str, common: str) -> Record:
     """Return the benchmarks in whose name `filter` is found, with what it finds as `common`."""
-    import msgspec
-
-    from warpgauge.records.benchmark_filter import replaced
-    from warpgauge.records.model import Source
-    from warpgauge.records.row import Row
-
     if record.source is not Source.GOOGLE_BENCHMARK:
         raise UserError(
             f"{record.path}: is a {record.source.value}, and filters compare benchmarks of Google "

@@ -27,9 +27,10 @@ from warpgauge.records.model import Record
 from warpgauge.records.sessions import only_session
 from warpgauge.statistics.log_ratios import Array, centre
 from warpgauge.system import contract, git
-from warpgauge.system.errors import UserError
+from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.layout import Output, print_text
 from warpgauge.system.location import Place
-from warpgauge.system.text import cut, quoted, suggestion, typed
+from warpgauge.system.text import cut, plural, quoted, suggestion, typed
 from warpgauge.verdict.incompatibility import disturbed
 
 # Facts that may explain a step in the times, or that identify a machine.
@@ -267,3 +268,13 @@ def _sd(logs: Sequence[float]) -> float | None:
 
 def _rounded(value: float, digits: int) -> float:
     return float(f"{value:.{digits}g}")
+
+
+def left_out(faults: Sequence[str]) -> ExitStatus:
+    """Name the unreadable lines of the history on standard error. Returns the exit status."""
+    if not faults:
+        return ExitStatus.OK
+    notes = Output(stderr=True)
+    for sentence in [*faults, f"{plural(len(faults), 'line')} of the history left out"]:
+        print_text(notes, sentence)
+    return ExitStatus.NOT_MEASURED

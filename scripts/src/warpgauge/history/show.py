@@ -13,24 +13,13 @@ from warpgauge.history.changes import Alert, Drift
 from warpgauge.history.lines import LONGEST_REASON, Night, Times
 from warpgauge.statistics.change_points import FEWEST_NIGHTS
 from warpgauge.statistics.log_ratios import Array
-from warpgauge.system.errors import ExitStatus
 from warpgauge.system.git import short
-from warpgauge.system.layout import Cells, Columns, Output, print_text
+from warpgauge.system.layout import Cells, Columns, print_text
 from warpgauge.system.text import cut, duration, inert, percent, plural
 
 _UNKNOWN = "–"
 _DISPENSABLE = (0, 1)  # columns dropped from narrow tables
 _LONGEST_FACT = 60  # characters
-
-
-def left_out(faults: Sequence[str]) -> ExitStatus:
-    """Name the unreadable lines of the history on standard error. Returns the exit status."""
-    if not faults:
-        return ExitStatus.OK
-    notes = Output(stderr=True)
-    for sentence in [*faults, f"{plural(len(faults), 'line')} of the history left out"]:
-        print_text(notes, sentence)
-    return ExitStatus.NOT_MEASURED
 
 
 def newest(nights: Sequence[Night], names: Collection[str], console: Console) -> None:

@@ -3,16 +3,16 @@
 
 This build is compared with itself, as the gate compares two commits; in the candidate, most
 benchmarks do real extra work. A change without any is a false alarm. How much is asked of a
-benchmark is drawn from the seed of the run and its name alone, so that run files can be judged
-again, and runs with other seeds add up. Intervals are held to what the engine measured of it.
+benchmark is drawn from the seed of the run and its name. Intervals are held to what the engine
+measured of it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, median
 from typing import NamedTuple
@@ -24,17 +24,15 @@ from warpgauge.measure import selection
 from warpgauge.measure.ab_run import MEASURED_SECONDS, ORDER_SEED, AbRun, Looks, open_rows
 from warpgauge.measure.discovery import Binary
 from warpgauge.measure.progress import clock as minutes
-from warpgauge.records import load
 from warpgauge.records.counters import EXTRA_WORK
 from warpgauge.records.load import SELF_CHECK
 from warpgauge.records.model import Record
-from warpgauge.records.sessions import BASE, CANDIDATE, PAIR_SIDE, are_paired, only_session
+from warpgauge.records.sessions import BASE, CANDIDATE, only_session
 from warpgauge.system.errors import ExitStatus, UserError
-from warpgauge.system.git import short
 from warpgauge.system.layout import Cells, Columns, print_text
 from warpgauge.system.text import inert, named, percent, plural
 from warpgauge.verdict.comparability import TOLERANCE
-from warpgauge.verdict.comparison import CHANGED, Comparison, Outcome, Verdict
+from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 from warpgauge.verdict.paired_tests import looks_of
 from warpgauge.verdict.pairing import FAMILY as CONTROLS
 
@@ -45,9 +43,6 @@ CHANGES = (0.01, 0.02, 0.03, 0.05, 0.10)
 
 # What is drawn from: a third does none, and all sizes are equally likely.
 _DRAWN_FROM = (*(0.0,) * 5, *CHANGES * 2)
-
-# Context field of both run files. It tells how the extra work was drawn: change it with the draw.
-_MARK = {"self_check": "1"}
 
 # Context fields of the result, which identify the GPU, the build and the run.
 _SHOWN = "gpu_name gpu_uuid driver_version runtime_version commit date".split()
@@ -114,6 +109,15 @@ class SelfCheck:
         verdicts = self.comparison.verdicts
         return [verdict.name for verdict in verdicts if verdict.outcome in _FAILED]
 
+    @property
+    def status(self) -> ExitStatus:
+        """1 for a false alarm; else 3 if anything lacks its result, or its bound."""
+        if any(case.is_false_alarm for case in self.cases):
+            return ExitStatus.REGRESSION
+        unknown = any(case.verdict.is_unmeasured for case in self.cases if not case.extra)
+        lacks = self.failed or not self.cases or self.comparison.refusal is not None
+        return ExitStatus.NOT_MEASURED if unknown or lacks else ExitStatus.OK
+
 
 def extra_work(seed: str, name: str) -> float:
     """Return the extra work to ask of a benchmark; none for the host's controls."""
@@ -157,7 +161,7 @@ def measure(beside: AbRun, folder: Path, judge: Judge) -> Looks[SelfCheck]:
     every = [name for binary in binaries for name in binary.names]
     left_out = [name for name in every if not options.filter and is_left_out(seed, name)]
     base, candidate = (
-        replace(side, facts={**side.facts, **_MARK}).without(left_out)
+        side.without(left_out)
         for side in (beside.built_here(), beside.built_here(*injections(seed, binaries)))
     )
     checked = plural(len(every) - len(left_out), "benchmark")
@@ -170,38 +174,6 @@ def measure(beside: AbRun, folder: Path, judge: Judge) -> Looks[SelfCheck]:
         lambda base, run: _judged(base, run, judge),
         lambda found: open_rows(found.comparison),
     )
-
-
-def of_folders(folders: Sequence[Path], judge: Judge) -> list[SelfCheck]:
-    """Judge the run files of earlier self-checks. Raises UserError.
-
-    It also does so if two have one seed: they do not add up, for their benchmarks did the same.
-    """
-    checks: dict[str, Path] = {}
-    found = []
-    for folder in folders:
-        if not _files(folder)[0].is_file():
-            raise UserError(f"{folder} holds no self-check: name the folder of one in build/runs")
-        base, run = map(load.load, _files(folder))
-        for side, record in {BASE: base, CANDIDATE: run}.items():
-            context = only_session(record).context
-            needed = {"gpu_name", ORDER_SEED, MEASURED_SECONDS}
-            if not ({PAIR_SIDE: side, **_MARK}.items() <= context.items() and needed <= {*context}):
-                raise UserError(
-                    f"{record.path} was not made by this version of scripts/bench --self-check: "
-                    "name the folder of a self-check in build/runs"
-                )
-        if not are_paired(base, run):
-            raise UserError(f"{run.path} and {base.path} are from different self-checks")
-        check = _judged(base, run, judge)
-        other = checks.setdefault(check.context[ORDER_SEED], folder)
-        if other is not folder:
-            seed = check.context[ORDER_SEED]
-            raise UserError(
-                f"{other} and {folder} have the same extra work (seed {seed}): name one"
-            )
-        found.append(check)
-    return found
 
 
 def _files(folder: Path) -> tuple[Path, Path]:
@@ -291,20 +263,25 @@ def _inside(cases: Iterable[Case]) -> Share:
     )
 
 
-def render(checks: Sequence[SelfCheck], screened: Sequence[Comparison], console: Console) -> None:
-    """Print the sums of all `checks`; `screened` are comparisons of their bases with a baseline."""
-    cases = [case for check in checks for case in check.cases]
-    totals = detections(cases)
+def render(check: SelfCheck, console: Console) -> None:
+    totals = detections(check.cases)
     lines = [("", *(found.clock for found in totals)), *_lines(totals)]
     rows = [Cells(label, tuple(cells)) for label, *cells in lines]
     columns = Columns.fitting(rows, console.width)
     for row in rows:
         print_text(console, columns.line(row), style="" if row.name else "dim")
-    alarms = [case.verdict.name for case in cases if case.is_false_alarm]
-    lists = {"False alarms": alarms, "Extra work not measured": _unmeasured(cases)}
+    alarms = [case.verdict.name for case in check.cases if case.is_false_alarm]
+    lists = {
+        "False alarms": alarms,
+        "Extra work not measured": _unmeasured(check.cases),
+        "No result": check.failed,
+    }
     further = [f"{what}: {named(names)}." for what, names in lists.items() if names]
-    further += [line for check in checks for line in _run(check)]
-    further += map(_against, screened)
+    if check.comparison.refusal is not None:
+        further.append(f"Nothing was compared: {check.comparison.refusal}.")
+    looks = " ".join(map(str, looks_of(check.comparison.candidate)))
+    took = minutes(float(check.context[MEASURED_SECONDS]))
+    further.append(f"Looks after {looks} pairs, measured in {took}.")
     print_text(console, "\n" + "\n".join(map(inert, further)))
 
 
@@ -333,27 +310,7 @@ def _unmeasured(cases: Iterable[Case]) -> list[str]:
     return [case.verdict.name for case in cases if case.achieved is None]
 
 
-def _run(check: SelfCheck) -> Iterator[str]:
-    """Yield what the run was, so that sums of unlike ones are seen, and what it lacks."""
-    context = check.context
-    looks = " ".join(map(str, looks_of(check.comparison.candidate)))
-    took = f"looks after {looks} pairs, measured in {minutes(float(context[MEASURED_SECONDS]))}"
-    yield f"{context['gpu_name']}, commit {short(context.get('commit', ''))}, {took}."
-    if check.comparison.refusal is not None:
-        yield f"Nothing was compared: {check.comparison.refusal}."
-    if check.failed:
-        yield f"No result: {named(check.failed)}."
-
-
-def _against(screened: Comparison) -> str:
-    """Return ``Against the baseline (4 sessions): 0 of 101 called changed, 0 unknown.``"""
-    changed = screened.count(*CHANGED)
-    unknown = screened.count(Outcome.INCONCLUSIVE, Outcome.INVALID)
-    of = f"{changed} of {screened.judged} called changed, {unknown} unknown"
-    return f"Against the baseline ({plural(len(screened.baseline.sessions), 'session')}): {of}."
-
-
-def text(check: SelfCheck, screened: Comparison | None) -> str:
+def text(check: SelfCheck) -> str:
     """Return the JSON file, with the names of missed benchmarks."""
     missed = {
         f"{change:g}": [
@@ -364,7 +321,6 @@ def text(check: SelfCheck, screened: Comparison | None) -> str:
     document = {
         "warpgauge_format": FORMAT,
         "context": {key: check.context[key] for key in _SHOWN if key in check.context},
-        "against_the_baseline": None if screened is None else _against(screened),
         "totals": msgspec.to_builtins(detections(check.cases)),
         "missed_by_extra_work": missed,
         "extra_work_not_measured": _unmeasured(check.cases),

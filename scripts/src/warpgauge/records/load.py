@@ -73,26 +73,6 @@ def load(path: Path) -> Record:
     )
 
 
-def load_processes(paths: Sequence[Path]) -> Record:
-    """Return the record of Google Benchmark files, one process each. Raise UserError."""
-    seen: set[Path] = set()
-    records = []
-    for file in (file for path in paths for file in json_files(path)):
-        if file.resolve() in seen:
-            raise Place(file).error("is given twice, but is one process", "give it once")
-        seen.add(file.resolve())
-        record = load_document(read(file))
-        if record.source is not Source.GOOGLE_BENCHMARK:
-            raise Place(file).error(
-                f"is a {record.source.value}, which already holds the medians of its processes",
-                "compare it without --processes",
-            )
-        records.append(record)
-    if len(records) == 1:
-        return records[0]
-    return processes.merged(records[0].path, processes.told_apart(records))
-
-
 def json_files(path: Path) -> list[Path]:
     try:
         if not path.is_dir():

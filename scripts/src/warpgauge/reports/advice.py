@@ -96,8 +96,8 @@ def _bound(comparison: Comparison, undecided: Sequence[Verdict]) -> Step:
     """Return how to bring the bounds of undecided rows within the tolerance."""
     counts = [min(one.processes) for one in undecided if one.processes is not None]
     if comparison.is_of_plain_files and counts and min(counts) < ENOUGH_FILES:
-        words = f"Measure {ENOUGH_FILES} processes per side, in turns, and give all their files:"
-        return Step(words, "compare.py --processes A*.json -- B*.json")
+        words = f"Measure {ENOUGH_FILES} processes per side, in turns, each side in a folder:"
+        return Step(words, "compare.py old-results new-results")
     base, placeholders = _base(comparison), ["BASE_FOLDER", "CANDIDATE_FOLDER"]
     if any(note.kind == MOVED_ALIKE for note in comparison.notes) and not base:
         return Step("Measure both sides in turns:", _ab(placeholders))

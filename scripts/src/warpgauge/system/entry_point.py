@@ -43,10 +43,7 @@ def run(name: str, work: Callable[[], int]) -> int:
     try:
         return _printed(int(work()))
     except (UserError, OSError) as fault:
-        refusal = of_system(fault) if isinstance(fault, OSError) else fault
-        sentence = "\n".join(map(inert, str(refusal).split("\n")))
-        print(f"{name}: {sentence}", file=sys.stderr)
-        return int(refusal.status)
+        return int(refused(name, fault))
     except KeyboardInterrupt as stop:
         by = f" by {name_of(stop.number)}" if isinstance(stop, Request) else ""
         when = f" {stop.args[0]}" if stop.args else ""
@@ -58,6 +55,13 @@ def run(name: str, work: Callable[[], int]) -> int:
         return int(ExitStatus.BAD_USAGE)
     finally:
         streams.finish()
+
+
+def refused(name: str, fault: UserError | OSError) -> ExitStatus:
+    """Print why, and return the exit status."""
+    refusal = of_system(fault) if isinstance(fault, OSError) else fault
+    print(f"{name}:", "\n".join(map(inert, str(refusal).split("\n"))), file=sys.stderr)
+    return refusal.status
 
 
 def exit_in_order() -> None:

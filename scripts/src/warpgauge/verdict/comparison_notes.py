@@ -240,8 +240,8 @@ def _few_processes(
             f"{at_most}, and repetitions do not show the scatter between processes. A standard "
             f"deviation of {percent(process_scatter, sign=False)} between two processes of the "
             f"same code is assumed ({foreign('--process-scatter')}), or that of all changes if it "
-            f"is larger. Measure {ENOUGH_FILES} processes per side, and give all their "
-            f"files ({foreign('--processes')}).",
+            f"is larger. Measure {ENOUGH_FILES} processes per side, and give a folder of their "
+            "files each.",
         )
 
 

@@ -26,8 +26,6 @@ from warpgauge.system.text import quoted
 
 LOG, COMMANDS, RUNS = "log.txt", "commands.log", "runs"
 
-# Options that the gate sets itself, and that may not be passed on.
-_OURS = ("--out", "--against")
 # Wide enough for the rate and the limit of each change in a log.
 _COLUMNS = "140"
 
@@ -40,14 +38,12 @@ def page_of(gpu: str) -> str:
 def parse(argv: Sequence[str]) -> argparse.Namespace:
     """Parse `argv`; `further` are the options for scripts/bench or scripts/warpgauge ab.
 
-    Raises UserError for bad usage and contradictory options.
+    Raises UserError for bad usage.
     """
     end = list(argv).index("--") if "--" in argv else len(argv)
-    given, further = command_lines.ci_gate().parse_args(argv[:end]), tuple(argv[end + 1 :])
-    for name in (word.split("=", 1)[0] for word in further):
-        if name in _OURS:
-            raise UserError(f"{name} after -- is set by the gate itself: omit it")
-    return argparse.Namespace(**vars(given), further=further)
+    given = command_lines.ci_gate().parse_args(argv[:end])
+    given.further = tuple(argv[end + 1 :])
+    return given
 
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
@@ -64,14 +60,15 @@ def _measured(options: argparse.Namespace, root: Path) -> ExitStatus:
     """Measure, and write all files. Raises UserError for what is rejected before measuring."""
     out = options.out_dir.absolute()
     if options.programs is None:
-        command = [str(root / "scripts" / "bench"), f"--against={_merge_base(root, options.base)}"]
+        command = [str(root / "scripts" / "bench")]
+        ours = [f"--against={_merge_base(root, options.base)}"]
         process.require_gpu()
     else:
         for path in options.programs:
             if not path.is_dir():
                 raise UserError(f"{path} is not a folder of programs")
         folders = (str(path.absolute()) for path in options.programs)
-        command = [str(root / "scripts" / "warpgauge"), "ab", *folders]
+        command, ours = [str(root / "scripts" / "warpgauge"), "ab", *folders], []
     if options.gpu:
         project = root if options.programs is None else _project(options.programs[1])
         gpus.require_here(gpus.chosen(gpus.file_of(project), options.gpu))
@@ -80,12 +77,8 @@ def _measured(options: argparse.Namespace, root: Path) -> ExitStatus:
     run.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="warpgauge-gate-") as own:
         annotations = Path(own) / "annotations.txt"
-        command += [
-            "--isolate=auto",
-            *options.further,
-            f"--out={run}",
-            f"--format=github={annotations}",
-        ]
+        command += ["--isolate=auto", *options.further, *ours]
+        command += [f"--out={run}", f"--format=github={annotations}"]
         command += [f"--format={name}={out / file}" for name, file in FILES.items()]
         columns = os.environ.get("COLUMNS", _COLUMNS)
         environment = {"TMPDIR": own, "PYTHONUNBUFFERED": "1", "COLUMNS": columns}
