@@ -196,6 +196,28 @@ def processes(folder: Path, factor: float, count: int = 7) -> list[str]:
     ]
 
 
+def test_files_of_both_sides_are_named_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old, new = processes(tmp_path / "old", 100.0), processes(tmp_path / "new", 110.0, 5)
+    assert main(["--processes", *old, "--", *new]) == 1
+    apart = capsys.readouterr().out
+    assert "Google Benchmark JSON of 7 processes" in apart
+    assert "Google Benchmark JSON of 5 processes" in apart
+    assert main(["--processes", *old, old[0], "--", *new]) == 2
+    before = Path(new[-1]).read_bytes()
+    assert main([f"--format=markdown={new[-1]}", "--processes", *old, "--", *new]) == 2
+    assert Path(new[-1]).read_bytes() == before
+
+
+def test_two_formats_need_two_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    processes(tmp_path / "old", 100.0)
+    old, out = str(tmp_path / "old"), tmp_path / "out"
+    assert main([old, old, f"--format=markdown={out}", f"--format=json={out}"]) == 2
+    assert "one file" in capsys.readouterr().err
+    assert not out.exists()
+
+
 def test_a_folder_a_side_holds_its_processes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -222,6 +244,12 @@ def test_single_plain_files_are_inconclusive_unless_their_scatter_is_told(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        (["--processes", "a"], "--processes comes last, and names all files: "),
+        (["--processes", "a", "--"], "--processes comes last"),
+        (["--processes", "--", "b"], "--processes comes last"),
+        (["--processes", "a", "--", "b", "--filter=x"], "--processes comes last"),
+        (["x", "y", "--processes=a"], "--processes comes last"),
+        (["x", "--processes", "a", "--", "b"], "--processes comes last"),
         (["--process-scatter=0", "a", "b"], "argument --process-scatter: "),
         ([], "name a run"),
     ],

@@ -106,7 +106,10 @@ def test_help_shows_few_options_and_help_all_the_others(
             assert ended.value.code == 0
         whole = capsys.readouterr().out or parser.format_help()
         assert all(
-            option in whole for action in parser._actions for option in action.option_strings
+            option in whole
+            for action in parser._actions
+            for option in action.option_strings
+            if action.help != argparse.SUPPRESS
         )
 
 
@@ -120,6 +123,7 @@ Taken = tuple[object, object, object]
 # An axis that may come without values, a branch or a folder where a workflow gives a folder, and
 # two folders of programs where others select programs by name.
 OTHERWISE = {
+    ("warpgauge compare", "--processes"),
     ("warpgauge sweep", "--axis"),
     ("warpgauge compare", "--history"),
     ("warpgauge ci gate", "--programs"),

@@ -107,7 +107,7 @@ interrupted = Mock(side_effect=KeyboardInterrupt)
             (run_file, "write"),
             "bench: interrupted while run.json was written: ",
         ),
-        ((one_gpu.Bench, "_concluded"), "bench: interrupted after run.json was written"),
+        ((one_gpu, "without_baseline"), "bench: interrupted after run.json was written"),
     ],
 )
 def test_an_interrupt_says_what_became_of_the_run_file(

@@ -28,6 +28,7 @@ from warpgauge.system import environment
 from warpgauge.system.errors import UserError
 
 NIGHTS = 30
+PROCESSES = "--processes"
 
 _COMPARE = """\
 Compare two benchmark results: which benchmarks got slower or faster? A single
@@ -37,8 +38,8 @@ BASELINE and CANDIDATE are each a run file of scripts/bench, a baseline
 (baselines/<gpu>), plain Google Benchmark JSON, or a folder of one of these.
 - reads standard input, for one of the files.
 
-Plain files count as one process each, by the median of its repetitions. Give a
-folder of several. Seven files per side find changes of 5 % where processes
+Plain files count as one process each, by the median of its repetitions. Give
+several as a folder or with --processes. Seven files per side find changes of 5 % where processes
 scatter by 1 % or less. With fewer, only large changes are reported
 (--process-scatter)."""
 
@@ -64,6 +65,8 @@ docs/pages/verdicts.md explains the words, docs/pages/rule.md the rule.""")
     what.add_argument("candidate", type=input_file, nargs="?", metavar="CANDIDATE", help="the "
         "times to judge; - is standard input")
     what.add_argument("more", nargs="*", help=argparse.SUPPRESS)
+    what.add_argument(PROCESSES, nargs="+", default=(), metavar="FILE", help="comes last: plain "
+        "Google Benchmark files, one per process: the baseline's, then --, then the candidate's")
     add(what, "--filter")
     rule = group(parser, "what counts", "%(prog)s old.json new.json --min-effect 2")
     rule.add_argument("--min-effect", metavar="PERCENT", type=percentage, help="smallest change "

@@ -14,10 +14,11 @@ from pathlib import Path
 
 from warpgauge.baselines import store
 from warpgauge.commands import command_lines, upstream
+from warpgauge.commands.command_lines import PROCESSES
 from warpgauge.commands.output import Formats, unpaired_comparison
 from warpgauge.history.lines import left_out
 from warpgauge.records.benchmark_filter import matching, normal, require_match
-from warpgauge.records.load import load
+from warpgauge.records.load import load, load_processes
 from warpgauge.records.model import Record, Source
 from warpgauge.reports.format import FORMATS, Format
 from warpgauge.reports.formats import terminal
@@ -40,12 +41,14 @@ def main(argv: Sequence[str], root: Path) -> int:
     if options.history is not None and "html" not in str(options.format):
         raise UserError("--history adds to the page: add --format html=FILE")
     inputs = [path for path in (options.baseline, options.candidate) if path is not None]
-    formats.check(baselines, inputs)
+    formats.check(baselines, [*inputs, *(path for side in options.processes for path in side)])
     for sentence in _remarks(options, theirs):
         print(sentence, file=sys.stderr)
     baseline: Record | None
     if options.sides:
         baseline, candidate = upstream.load(options.sides)
+    elif options.processes:
+        baseline, candidate = map(load_processes, options.processes)
     else:
         candidate = load(options.candidate)
         baseline = load(options.baseline) if options.baseline else _baseline(candidate, baselines)
@@ -113,10 +116,13 @@ def _remarks(options: Namespace, theirs: Namespace) -> Iterator[str]:
 def parse(argv: Sequence[str]) -> tuple[Namespace, Namespace]:
     """Return our options, and those of Google Benchmark's compare.py. Raises UserError.
 
-    `sides` are those of a command line of Google Benchmark's compare.py (`upstream`), or None.
+    `processes` holds the files of both sides, or is empty; argparse knows no list that ends at
+    ``--``. `sides` are those of a command line of Google Benchmark's compare.py (`upstream`), or
+    None.
     """
     parser = command_lines.compare()
-    theirs, ours, for_programs = upstream.split(argv)
+    end = argv.index(PROCESSES) if PROCESSES in argv else len(argv)
+    theirs, ours, for_programs = upstream.split(argv[:end])
     options = parser.parse_args(ours)
     if theirs.dump_to_json is not None:
         options.format = [*options.format, f"json={theirs.dump_to_json}"]
@@ -128,6 +134,18 @@ def parse(argv: Sequence[str]) -> tuple[Namespace, Namespace]:
         options.filter = options.filter or normal(upstream.filter_of(options.sides))
     elif unknown := [*options.more, *for_programs]:
         parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+    if end < len(argv) or options.processes:
+        files = [*argv[end + 1 :]]
+        middle = files.index("--") if "--" in files else len(files)
+        both = files[:middle], files[middle + 1 :]
+        if (
+            not all(both)
+            or options.baseline
+            or any(word[:1] == "-" for word in files if word != "--")
+        ):
+            parser.error(f"{PROCESSES} comes last, and names all files: A.json … -- B.json …")
+        options.processes = [list(map(Path, side)) for side in both]
+        return options, theirs
     if options.baseline is None:
         parser.error("name a run, or the accepted times and the times to judge")
     if options.candidate is None:

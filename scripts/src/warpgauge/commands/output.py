@@ -54,6 +54,8 @@ class Formats:
                 files.append((form, Path(file)))
             else:
                 shown.append(form)
+        if len({path.resolve() for _, path in files}) < len(files):
+            raise UserError("--format: two formats would be written to one file: name another one")
         if len(shown) > 1:
             both = " and ".join(form.name for form in shown)
             raise UserError(

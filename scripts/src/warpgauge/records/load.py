@@ -73,6 +73,23 @@ def load(path: Path) -> Record:
     )
 
 
+def load_processes(paths: Sequence[Path]) -> Record:
+    """Return the record of Google Benchmark files, one process each. Raises UserError."""
+    files = [file for path in paths for file in json_files(path)]
+    records = [load_document(read(file)) for file in files]
+    for at, (file, record) in enumerate(zip(files, records, strict=True)):
+        if file.resolve() in map(Path.resolve, files[:at]):
+            raise Place(file).error("is given twice, but is one process", "give it once")
+        if record.source is not Source.GOOGLE_BENCHMARK:
+            raise Place(file).error(
+                f"is a {record.source.value}, which already holds the medians of its processes",
+                "compare it without --processes",
+            )
+    if len(records) == 1:
+        return records[0]
+    return processes.merged(records[0].path, processes.told_apart(records))
+
+
 def json_files(path: Path) -> list[Path]:
     try:
         if not path.is_dir():

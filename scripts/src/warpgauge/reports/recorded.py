@@ -34,7 +34,7 @@ def marked() -> Comparison:
     found = load(FILE)
     context = newest(found.candidate).context
     gpu, day = foreign(context["gpu_name"]), foreign(context["date"][:10])
-    note = Note(RECORDED, f"Recorded on an {gpu} on {day}, without bounds, and not on your machine.")
+    note = Note(RECORDED, f"Recorded on an {gpu} on {day} (no bounds), not on your machine.")
     return replace(found, notes=(note, *found.notes))
 
 
