@@ -138,7 +138,8 @@ class Rule:
             reason = f"the host itself may have moved by {moved} ({inert(control.name)})"
         elif outcome is Outcome.INCONCLUSIVE and tested.assumed:
             fewest = min(tested.baseline_processes, tested.candidate_processes)
-            reason = f"{plural(fewest, 'process', 'processes')} a side, whose scatter is assumed"
+            reason = f"{plural(fewest, 'process', 'processes')} a side"
+            reason += ", whose scatter is assumed" if fewest == 1 else ""
             if tested.baseline_processes == tested.candidate_processes == 1:
                 reason += self._within(pairing, own)
         accepted = ""
