@@ -63,6 +63,7 @@ def tree(clone: GitRepository, monkeypatch: pytest.MonkeyPatch) -> GitRepository
         (bench.main, "kernels.toml"),
         (bench.main, "--device all"),
         (bench.main, "--device 0,1"),
+        (bench.main, "--device 7"),
     ],
 )
 def test_what_needs_a_gpu_is_refused_before_the_build(
@@ -81,7 +82,6 @@ def test_what_needs_a_gpu_is_refused_before_the_build(
         (evaluate.main, "host/copy host/copy_again"),
         (bisect.main, "HEAD~1 HEAD host/copy"),
         (bench.main, ""),
-        (bench.main, "--device 0"),
     ],
 )
 def test_what_can_do_something_without_a_gpu_builds(

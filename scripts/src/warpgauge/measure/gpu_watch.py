@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pynvml
 
+from warpgauge.system import process
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.process import Ending
 from warpgauge.system.text import inert
@@ -141,6 +142,7 @@ def require(device: int | str) -> None:
 
     Nothing is refused that the driver cannot tell.
     """
+    process.require_gpu()
     # An index counts the GPUs that CUDA shows, whose order the driver does not know.
     by_index = any(name.isdigit() for name in str(device).split(","))
     if not (by_index and VARIABLE in os.environ) and (gpus := all_gpus()):
