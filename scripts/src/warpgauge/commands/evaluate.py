@@ -48,6 +48,8 @@ _FOLDER = environment.ROOT / "build" / "python" / "evaluate"
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
     one = _EvaluateCommand(parse(argv), root, argv)
+    if _are_functions(one.sides, one.options.own.inputs, one.axes):
+        process.require_gpu()  # before it waits for another command
     with one.alone_in(one.work), one.alone_in(one.runs):
         return one.run()
 
@@ -110,7 +112,6 @@ class _EvaluateCommand(MeasuringCommand):
 
     def _run_python(self, paths: RunPaths) -> ExitStatus:
         """Do the same for two functions of files in Python, which nothing builds."""
-        process.require_gpu()
         gpu = gpu_watch.chosen(self.options.device) or gpu_watch.chosen(0)
         options = replace(self.options, device=gpu["gpu_uuid"])
         own = self.options.own

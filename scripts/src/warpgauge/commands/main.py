@@ -157,8 +157,8 @@ def _imported(path: str) -> Any:  # noqa: ANN401 - a function
 
 
 def _without_a_command(prog: str, word: str, commands: Mapping[str, Command]) -> int:
-    if word in ("-h", "--help", "-V", "--version"):
-        is_help = word in ("-h", "--help")
+    is_help = word in ("-h", "--help", "--help-all")
+    if is_help or word in ("-V", "--version"):
         print(_usage(prog, commands) if is_help else f"warpgauge {__version__}")
         return 0
     known = [*commands, *(["ci"] if commands is COMMANDS else [])]
