@@ -289,6 +289,6 @@ def require_gpu() -> None:
         return
     raise UserError(
         f"no GPU was found: {why}; nothing was built. To measure what needs no GPU, use "
-        "scripts/bench",
+        "scripts/bench without --device",
         ExitStatus.NOT_MEASURED,
     )

@@ -58,8 +58,12 @@
       if (value >= size) return `${(value / size).toPrecision(4)} ${unit}`;
     return `${(value * 1e9).toPrecision(4)} ns`;
   };
-  const short = new Intl.NumberFormat('en', {notation: 'compact', maximumSignificantDigits: 4});
-  const counted = value => value === null ? '–' : Number.isInteger(value) && value < 1e6 ? String(value) : short.format(value);
+  const counted = value => {
+    if (value === null) return '–';
+    for (const [size, prefix] of [[1e12, 'T'], [1e9, 'G'], [1e6, 'M']])
+      if (Math.abs(value) >= size) return `${(value / size).toPrecision(4)} ${prefix}`;
+    return String(Number.isInteger(value) ? value : +value.toPrecision(4));
+  };
   const percent = value => `${value > 0 ? '+' : value < 0 ? '−' : ''}${+Math.abs(100 * value).toPrecision(3)} %`;
   const svg = (tag, attributes, text) => {
     const one = document.createElementNS('http://www.w3.org/2000/svg', tag);
