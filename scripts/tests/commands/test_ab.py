@@ -334,7 +334,7 @@ def test_a_build_of_this_tree_is_not_waited_for(folders: TwoFolders, nobody_wait
 
 
 @pytest.mark.parametrize(
-    "argv", [[], ["base"], ["base", "b", "c"], ["a", "b", "--programs=("],
+    "argv", [[], ["base"], ["", "b"], ["a", ""], ["base", "b", "c"], ["a", "b", "--programs=("],
              ["a", "b", "--device=all"], ["a", "b", "--filter=("], ["a", "b", "--format=x"]]
 )  # fmt: skip
 def test_bad_usage_is_one_sentence(

@@ -51,11 +51,10 @@ BAD = {
     "--against": ("", "a\nb"),
     "--filt": ("x",),
 }
+WORDS = [f"{option}={value}" for option, values in BAD.items() for value in values]
 
 
-@pytest.mark.parametrize(
-    "word", ["stray", *(f"{option}={value}" for option, values in BAD.items() for value in values)]
-)
+@pytest.mark.parametrize("word", ["stray", "", ".py", ".toml", *WORDS])
 def test_bad_usage_is_one_sentence_and_status_2(
     word: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -63,6 +62,12 @@ def test_bad_usage_is_one_sentence_and_status_2(
         parse([word])
     assert caught.value.status is ExitStatus.BAD_USAGE
     assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("words", [["--kernels"], ["--kernels", "bench_x.py"]])
+def test_kernels_are_those_of_a_manifest(words: list[str]) -> None:
+    with pytest.raises(UserError, match="a manifest"):
+        parse(words)
 
 
 # Options, each with those that it contradicts.

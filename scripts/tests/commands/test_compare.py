@@ -252,6 +252,8 @@ def test_single_plain_files_are_inconclusive_unless_their_scatter_is_told(
         (["x", "--processes", "a", "--", "b"], "--processes comes last"),
         (["--process-scatter=0", "a", "b"], "argument --process-scatter: "),
         ([], "name a run"),
+        (["", "b"], "argument BASELINE: '' does not name"),
+        (["a", ""], "argument CANDIDATE: '' does not name"),
     ],
 )
 def test_a_command_line_without_a_meaning_is_one_sentence(

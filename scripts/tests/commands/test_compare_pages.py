@@ -127,6 +127,7 @@ def test_the_history_adds_how_each_row_went(tree: Tree, tmp_path: Path) -> None:
         (["run.json", "run.json", "run.json"], "unrecognized arguments: run.json"),
         (["-", "-"], "standard input"),
         (["run.json", "--history=x"], "add --format html=FILE"),
+        (["run.json", "--history=x", "--format=json=html.json"], "add --format html=FILE"),
         (["run.json", "--filter=nosuch"], "no benchmark of either side matches"),
         ([], "name a run"),
         (["nowhere.json"], r"nowhere\.json"),

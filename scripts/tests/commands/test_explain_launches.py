@@ -219,6 +219,7 @@ def test_a_benchmark_that_fails_is_told(repository: Repository, ill: str, said: 
         (["host/copy"], "host/copy"),
         ([NAME, "--trace", "/no/such/folder/a.json"], "No such file or directory"),
         ([NAME, "--device=-1"], "see --help"),
+        ([NAME, "--trace=a", "--ncu=./a"], "two reports would be written to one file"),
         (["--sass"], "--sass shows one build: name a benchmark"),
         ([NAME, "--sass", "--against=main"], "omit --against"),
         (["run.json", "--trace=a.json"], "omit --against and the run file"),

@@ -180,8 +180,10 @@ def test_a_comparison_that_came_to_no_end_has_outputs_all_the_same(
 def test_what_is_refused_has_outputs_and_a_file_that_cannot_be_written_is_told(
     fake: FakeGate, outputs: Path
 ) -> None:
-    with pytest.raises(UserError, match="gone is not a folder"):
+    with pytest.raises(UserError, match="gone' is not a folder"):
         fake.run("--programs", str(fake.root / "gone"), str(fake.root))
+    with pytest.raises(UserError, match="'' is not a folder"):  # an empty input of the action
+        fake.run("--programs", "", str(fake.root))
     told = {"verdict": "NOT DECIDED", "worst": "", "exit-status": "2", "report": ""}
     assert workflows.outputs(outputs) == told
     outputs.unlink()

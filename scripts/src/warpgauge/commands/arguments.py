@@ -143,7 +143,7 @@ def group(parser: argparse.ArgumentParser, title: str, example: str) -> argparse
 
 def source(text: str) -> Path:
     """Parse the name of a file of benchmarks in Python, or of a manifest of kernels."""
-    if not text.endswith((PYTHON, MANIFEST)):
+    if Path(text).suffix not in (PYTHON, MANIFEST):  # .py itself has none
         raise ArgumentTypeError(
             f"{typed(text)} is neither a file of benchmarks in Python (*{PYTHON}) nor a manifest "
             f"of kernels (*{MANIFEST})"
@@ -226,9 +226,16 @@ def file(text: str) -> Path:
     return Path(text)
 
 
+def path(text: str) -> Path:
+    """Parse the name of a file or folder to read; "" is not the current folder."""
+    if not text:
+        raise ArgumentTypeError("'' does not name a file or folder")
+    return Path(text)
+
+
 def input_file(text: str) -> Path:
-    """Parse the name of a file to read; ``-`` is standard input."""
-    return STANDARD_INPUT if text == "-" else Path(text)
+    """Parse the name of a file or folder to read; ``-`` is standard input."""
+    return STANDARD_INPUT if text == "-" else path(text)
 
 
 def percentage(text: str) -> float:

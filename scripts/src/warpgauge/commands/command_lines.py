@@ -232,7 +232,7 @@ def ci_gate() -> Parser:
     side = what.add_mutually_exclusive_group(required=True)
     side.add_argument("--base", metavar="REF", type=revision, help="the branch that the pull "
         "request targets, or a commit; the change is compared with their merge base")
-    side.add_argument("--programs", metavar=("BASE", "CANDIDATE"), nargs=2, type=Path,
+    side.add_argument("--programs", metavar=("BASE", "CANDIDATE"), nargs=2,
         help="instead of --base: compare every program of these two folders, in pairs")
     what.add_argument("--gpu", metavar="SLUG", default="", help="fail (exit 3) unless the runner "
         "has this GPU of .github/gpus.json, in the checkout that holds CANDIDATE; empty: any GPU")

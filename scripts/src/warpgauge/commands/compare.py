@@ -38,7 +38,8 @@ def main(argv: Sequence[str], root: Path) -> int:
     """Compare as `argv` asks, and return the exit status. Raises UserError."""
     options, theirs = parse(argv)
     formats, baselines = Formats.parse(options.format), root / "baselines"
-    if options.history is not None and "html" not in str(options.format):
+    names = [text.partition("=")[0] for text in options.format]
+    if options.history is not None and "html" not in names:
         raise UserError("--history adds to the page: add --format html=FILE")
     inputs = [path for path in (options.baseline, options.candidate) if path is not None]
     formats.check(baselines, [*inputs, *(path for side in options.processes for path in side)])

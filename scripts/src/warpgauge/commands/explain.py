@@ -83,6 +83,9 @@ def _reports(own: Namespace, baselines: Path) -> Mapping[Profiler, Path]:
         check_report(path, baselines, [], tool.own, f"report of {tool.name}")
     if own.trace is not None:
         check_report(own.trace, baselines, [], trace_views.OWN, "trace of warpgauge explain")
+    paths = [*filter(None, (*reports.values(), own.trace))]
+    if len({path.resolve() for path in paths}) < len(paths):
+        raise UserError("two reports would be written to one file: name another one")
     disassemblers = ("cuobjdump", "nvdisasm") if own.sass else ()
     for name in (*disassemblers, *(tool.name for tool in reports)):
         toolkit.tool(name)

@@ -178,7 +178,7 @@ def _usage(prog: str, commands: Mapping[str, Command]) -> str:
         [
             *(f"usage: {prog} COMMAND ...", "", "commands:"),
             *(*lines.values(), *others),
-            *("", f"`{prog} COMMAND --help` shows the options of a command, --help-all also those"),
-            "that are rare, `warpgauge --version` the version.",
+            *("", f"`{prog} COMMAND --help` shows the options of a command, `warpgauge bench"),
+            "--help-all` also rare ones, `warpgauge --version` the version.",
         ]
     )

@@ -27,6 +27,7 @@ from warpgauge.commands.arguments import (
     injection,
     inputs,
     kernel,
+    path,
     revision,
     size,
     source,
@@ -129,8 +130,8 @@ def ab() -> Parser:
     parser = Parser(prog="warpgauge ab", description=_AB, epilog=f"{EXIT_STATUS}\n\n"
         'docs/pages/verdicts.md explains the verdicts.')
     what = group(parser, "what to measure", "%(prog)s old/build new/build --filter '^BM_copy'")
-    what.add_argument("base", type=Path, metavar="BASE_FOLDER", help="the programs to compare with")
-    what.add_argument("candidate", type=Path, metavar="CANDIDATE_FOLDER", help="the programs to "
+    what.add_argument("base", type=path, metavar="BASE_FOLDER", help="the programs to compare with")
+    what.add_argument("candidate", type=path, metavar="CANDIDATE_FOLDER", help="the programs to "
         "judge")
     add(what, "--filter")
     what.add_argument("--programs", metavar="REGEX", type=normal, default="", help="start only "

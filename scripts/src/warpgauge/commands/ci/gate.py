@@ -22,7 +22,7 @@ from warpgauge.reports.formats.github import commands_stopped
 from warpgauge.system import git, process, streams
 from warpgauge.system.errors import ExitStatus, UserError, of_system
 from warpgauge.system.git import short
-from warpgauge.system.text import quoted
+from warpgauge.system.text import quoted, typed
 
 LOG, COMMANDS, RUNS = "log.txt", "commands.log", "runs"
 
@@ -65,12 +65,12 @@ def _measured(options: argparse.Namespace, root: Path) -> ExitStatus:
         process.require_gpu()
     else:
         for path in options.programs:
-            if not path.is_dir():
-                raise UserError(f"{path} is not a folder of programs")
-        folders = (str(path.absolute()) for path in options.programs)
+            if not path or not Path(path).is_dir():  # "" is not the current folder
+                raise UserError(f"{typed(path, 300)} is not a folder of programs")
+        folders = (str(Path(path).absolute()) for path in options.programs)
         command, ours = [str(root / "scripts" / "warpgauge"), "ab", *folders], []
     if options.gpu:
-        project = root if options.programs is None else _project(options.programs[1])
+        project = root if options.programs is None else _project(Path(options.programs[1]))
         gpus.require_here(gpus.chosen(gpus.file_of(project), options.gpu))
     require_empty(out)
     run = out / RUNS / "run.json"
