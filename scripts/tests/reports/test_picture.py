@@ -31,15 +31,15 @@ PICTURES = {
     "course": course.drawn(Course("t", [Night("2026-01-01", 1.0, 0.1)])),
 }
 OF_TEXT: dict[str, Callable[[str, str], str]] = {
-    "lines": lambda name, told: chart.drawn(
-        [Series(name, [Point(1024, 1.0, told=told)], 0)], told, name, Axis(name)
+    "lines": lambda name, text: chart.drawn(
+        [Series(name, [Point(1024, 1.0, tooltip=text)], 0)], text, name, Axis(name)
     ),
-    "roofline": lambda name, told: roofline.drawn(
-        [rated(f"{name}/{told}"), rated(name), rated("a/b")], told, {name: "#x"}
+    "roofline": lambda name, text: roofline.drawn(
+        [rated(f"{name}/{text}"), rated(name), rated("a/b")], text, {name: "#x"}
     ),
-    "course": lambda name, told: course.drawn(
-        Course(name, [Night(name, 1.0, 0.1, told), Night(told, 2.0)],
-               [Mark(1, 1.0, "", told), Mark(1, 0.0, name, told)])
+    "course": lambda name, text: course.drawn(
+        Course(name, [Night(name, 1.0, 0.1, text), Night(text, 2.0)],
+               [Mark(1, 1.0, "", text), Mark(1, 0.0, name, text)])
     ),
 }  # fmt: skip
 each = pytest.mark.parametrize("drawn", PICTURES.values(), ids=PICTURES)
@@ -85,9 +85,9 @@ def test_every_class_has_a_rule_and_a_colour_in_light_and_dark(drawn: str) -> No
 @example("\u4e2d" * 300, "&lt;\x00\ud800\ufffe")
 @example("w" * 100_000, "w" * 100_000)
 def test_foreign_text_is_text_and_nothing_else(
-    draw: Callable[[str, str], str], name: str, told: str
+    draw: Callable[[str, str], str], name: str, text: str
 ) -> None:
-    drawn = Drawn(draw(name, told))
+    drawn = Drawn(draw(name, text))
     drawn.assert_inert()
     drawn.assert_tidy()
     assert len(drawn.text) < 20_000

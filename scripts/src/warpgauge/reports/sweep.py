@@ -77,8 +77,8 @@ def csv_text(sweep: Sweep) -> str:
     rows.writerow(COLUMNS)
     for variant in sweep.variants:
         for value, point in variant.points.items():
-            told = _numbers(point) if isinstance(point, Measured) else [""] * (len(COLUMNS) - 2)
-            rows.writerow([inert(variant.name), value, *told])
+            numbers = _numbers(point) if isinstance(point, Measured) else [""] * (len(COLUMNS) - 2)
+            rows.writerow([inert(variant.name), value, *numbers])
     return file.getvalue()
 
 
@@ -113,11 +113,11 @@ def svg(sweep: Sweep) -> str:
         drawn = [point.rates[rate] * point.time / seconds if rate else seconds
                  for seconds in (point.time, *(point.interval or ()))]  # fmt: skip
         low, high = sorted(drawn[1:]) or (None, None)
-        told = f"{name}, {binary(x)}: {duration(point.time)}"
-        told += f", {quantity(drawn[0], _DRAWN[rate])}" if rate else ""
+        tooltip = f"{name}, {binary(x)}: {duration(point.time)}"
+        tooltip += f", {quantity(drawn[0], _DRAWN[rate])}" if rate else ""
         if limit := of_limit(point.rates.get("limit_fraction")):
-            told += f", {limit} of the roofline"
-        return Point(x, drawn[0], low, high, told)
+            tooltip += f", {limit} of the roofline"
+        return Point(x, drawn[0], low, high, tooltip)
 
     curves = []
     for at, points in shown.items():

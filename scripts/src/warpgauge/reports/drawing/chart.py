@@ -123,7 +123,7 @@ _HIGHEST_BAND = 1.15
 
 @dataclass(frozen=True)
 class Point:
-    """`low` to `high` is the interval of `y`, if known; `told` is the tooltip.
+    """`low` to `high` is the interval of `y`, if known; `tooltip` is the tooltip.
 
     A `label` stands beside the point if it has room. `href` is the address that a click leads to.
     """
@@ -132,7 +132,7 @@ class Point:
     y: float
     low: float | None = None
     high: float | None = None
-    told: str = ""
+    tooltip: str = ""
     label: str = ""
     href: str = ""
 
@@ -201,7 +201,7 @@ class Flag:
     x: float
     label: str
     kind: str
-    told: str = ""
+    tooltip: str = ""
 
 
 def drawn(

@@ -101,11 +101,11 @@ def drawn(course: Course) -> str:
 
 
 def _point(index: int, night: Night) -> Point:
-    told = night.tooltip or f"{night.date}: {duration(night.seconds)}"
+    tooltip = night.tooltip or f"{night.date}: {duration(night.seconds)}"
     if not night.error:
-        return Point(index, night.seconds, told=told)
+        return Point(index, night.seconds, tooltip=tooltip)
     low, high = (night.seconds * math.exp(sign * _HALF * night.error) for sign in (-1, 1))
-    return Point(index, night.seconds, low, high, told)
+    return Point(index, night.seconds, low, high, tooltip)
 
 
 def _levels(course: Course) -> Iterator[Point | None]:

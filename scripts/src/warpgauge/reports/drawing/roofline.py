@@ -80,9 +80,9 @@ def drawn(verdicts: Iterable[Verdict], title: str, links: Mapping[str, str] = _N
 
 def _point(row: _Row, links: Mapping[str, str]) -> Point:
     name, limit = row.verdict.name, of_limit(row.y / row.limit)
-    told = f"{name}: {quantity(row.y, 'FLOP/s')}, {limit} of its limit"
+    tooltip = f"{name}: {quantity(row.y, 'FLOP/s')}, {limit} of its limit"
     label = name if row.verdict.is_changed else ""
-    return Point(row.x, row.y, told=told, label=label, href=links.get(name, ""))
+    return Point(row.x, row.y, tooltip=tooltip, label=label, href=links.get(name, ""))
 
 
 def _tail(row: _Row) -> Iterator[Point | None]:

@@ -51,7 +51,7 @@ def render(comparison: Comparison, *, histories: Mapping[str, Course] = _NO_HIST
     keys = dict(zip((row.name for row in rows), _keys(row.name for row in rows), strict=True))
     known = {row.name: histories.get(row.name) for row in rows if row.verdict.is_changed}
     data = [{"key": keys[row.name], **_data(comparison, row)} for row in rows]
-    told = json.dumps(data, separators=(",", ":"), allow_nan=False).translate(_ESCAPES)
+    data_in_json = json.dumps(data, separators=(",", ":"), allow_nan=False).translate(_ESCAPES)
     of_roofline = " · ".join(filter(None, ("Roofline", views.gpu_name(comparison.candidate))))
     links = {name: f"#row={anchor(key)}" for name, key in keys.items()}
     groups = [group for group in view.groups if group.word != CONTROL]
@@ -76,7 +76,7 @@ def render(comparison: Comparison, *, histories: Mapping[str, Course] = _NO_HIST
         "steps": next_step(comparison),
         "differences": views.differences_beside(comparison),
         "notes": _notes(comparison),
-        "data": Markup(told),
+        "data": Markup(data_in_json),
     }
     title = f"{view.check}: {text.plain(views.headline(comparison))}"
     script = Path(__file__).with_name("report.js").read_text(encoding="utf-8")
