@@ -6,6 +6,8 @@ from __future__ import annotations
 import os
 import socket
 import sys
+from collections.abc import Sequence
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -35,6 +37,12 @@ def kernel(x, i):
 RIGHT = "def kernel(x, i):\n    return (x * x + i).astype(x.dtype)\n"
 
 
+def faults_of(control: Channel, times: Sequence[int], own: str = "candidate") -> list[str]:
+    """What the checker says of so many times of each point."""
+    faults: list[str] = control.ask({"side": own, "times": times})[0]["faults"]
+    return faults
+
+
 @dataclass
 class Files:
     folder: Path
@@ -62,7 +70,7 @@ class Files:
         with evaluating.serving(self.folder, path, **settings) as (control, answer):
             assert "fault" not in answer, answer
             rows = self.rows("candidate", text, answer)
-            return rows, control.ask({"side": "candidate"})[0]["faults"]
+            return rows, faults_of(control, [1] * len(rows))
 
     def refused(self, base: str = BASE, **settings: object) -> str:
         """What the checker says of files or axes that it cannot take."""
@@ -96,7 +104,7 @@ def test_inputs_differ_in_each_process_and_axes_can_be_given(files: Files) -> No
             seen.append(sorted(np.fromfile(log, "float32")))
         assert len(seen[0]) == 15
         assert seen[0] != seen[1]
-        assert control.ask({"side": "candidate"})[0]["faults"] == [""]
+        assert faults_of(control, [2]) == [""]
 
 
 @pytest.mark.parametrize(
@@ -146,8 +154,8 @@ def test_each_process_is_to_be_seen_by_the_checker(
         forged = "_require_right_contents"
         monkeypatch.setattr(side._CheckedCall, forged, lambda self, slot, contents: None)
         assert files.rows("candidate", RIGHT, answer) == ["", ""]
-        faults = control.ask({"side": "candidate"})[0]["faults"]
-        assert all("did not see" in fault for fault in faults)
+        assert faults_of(control, [1, 1]) == ["", ""]
+        assert all("did not see" in fault for fault in faults_of(control, [2, 2]))
 
 
 def test_a_checker_without_memory_accuses_nobody(
@@ -181,16 +189,14 @@ def test_a_wrong_result_that_the_row_hides_does_not_count(files: Files) -> None:
     with evaluating.serving(files.folder, path) as (control, answer):
         assert len(files.rows("candidate", "def kernel(x, i): return x + i\n", answer)) == 2
         assert files.rows("candidate", RIGHT, answer) == ["", ""]
-        faults = control.ask({"side": "candidate"})[0]["faults"]
-        assert all("wrong result" in fault for fault in faults)
-        assert files.rows("candidate", RIGHT, answer) == ["", ""]
-        assert control.ask({"side": "candidate"})[0]["faults"] == ["", ""]
+        assert all("wrong result" in fault for fault in faults_of(control, [1, 1]))
 
 
 @pytest.mark.parametrize("message", [b"\x03\x00\x00\x00abc", b"\xff" * 8, b""])
 def test_a_second_connection_spoils_the_side_and_garbage_ends_its_own(
-    files: Files, message: bytes
+    files: Files, monkeypatch: pytest.MonkeyPatch, message: bytes
 ) -> None:
+    monkeypatch.setattr(checker, "PATIENCE_S", 0.0)
     path = files.write("base.py", BASE)
     with evaluating.serving(files.folder, path) as (control, _):
         mine, other = (socket.socket(socket.AF_UNIX) for _ in "12")
@@ -206,17 +212,33 @@ def test_a_second_connection_spoils_the_side_and_garbage_ends_its_own(
             else:
                 with pytest.raises(UserError, match="one connection"):
                     Channel(other).ask({"side": "candidate"})
-            faults = control.ask({"side": "candidate"})[0]["faults"]
+            faults = faults_of(control, [1, 1])
             assert all("spoke to the checker" in fault for fault in faults)
-            assert "did not see" in control.ask({"side": "base"})[0]["faults"][0]
+            assert "did not see" in faults_of(control, [1, 1], "base")[0]
+
+
+def test_of_many_further_connections_only_the_first_is_waited_for(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits = list[float]()
+    monkeypatch.setattr(Channel, "ends_within", lambda own, seconds: waits.append(seconds))
+    path = files.write("base.py", BASE)
+    with evaluating.serving(files.folder, path), ExitStack() as held:
+        for number in range(4):
+            mine = held.enter_context(socket.socket(socket.AF_UNIX))
+            mine.settimeout(60)
+            mine.connect(str(files.folder / "checker.socket"))
+            with pytest.raises(UserError, match="one connection") if number else nullcontext():
+                Channel(mine).ask({"side": "candidate"})
+    assert waits == [checker.PATIENCE_S, 0.0, 0.0]
 
 
 def test_a_process_that_was_killed_before_it_received_all_has_ended() -> None:
     one, other = map(Channel, socket.socketpair())
     one.send({"arguments": []})
-    before = one.has_ended
+    assert not one.ends_within(0)
     other.close()
-    assert (before, one.has_ended) == (False, True)
+    assert one.ends_within(0)
     one.close()
 
 

@@ -6,6 +6,7 @@ Each is measured by one process, with the checker beside it.
 
 from __future__ import annotations
 
+import itertools
 import json
 import subprocess
 from collections.abc import Iterator
@@ -215,16 +216,21 @@ class Evaluation:
         """Nanoseconds of a candidate, or 0.0 and why it has none."""
         kernel, program = self.folder / "mine.py", self.folder / "mine"
         kernel.write_text(HEAD + text)
+        before = next(times for times in itertools.count() if self._fault(times + 1))
         words = evaluating.words(self.folder, "candidate", kernel, self.answer)
         python_file.write(program, "side", words)
         out = self.folder / "out.json"
         out.unlink(missing_ok=True)
         command = [str(program), f"--benchmark_out={out}"]
         ended = subprocess.run(command, capture_output=True, text=True, timeout=120)
-        (fault,) = self.control.ask({"side": "candidate"})[0]["faults"]
+        fault = self._fault(before + 1)
         rows = json.loads(out.read_text())["benchmarks"] if out.exists() else []
         error = rows[0].get("error_message", "") if rows else ended.stderr
         return (0.0, error or fault) if error or fault else (rows[0]["real_time"], "")
+
+    def _fault(self, times: int) -> str:
+        (fault,) = self.control.ask({"side": "candidate", "times": [times]})[0]["faults"]
+        return str(fault)
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,6 @@ import signal
 import socket
 import sys
 from collections.abc import Callable
-from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -98,16 +97,26 @@ def test_what_is_a_sentence_has_no_traceback(
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.parametrize("lines", [b"open\nmeasure a\n", b""])
-def test_it_waits_for_the_driver_behind_what_it_loads_and_ends_without_one(lines: bytes) -> None:
+def test_packages_are_imported_before_the_driver_lets_it_load_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ill_package.py").write_text("raise OSError('a library is missing')")
+    monkeypatch.syspath_prepend(str(tmp_path))
     driver, own = socket.socketpair()
     with driver, own:
-        driver.sendall(lines)
-        driver.shutdown(socket.SHUT_WR)
-        with (
-            nullcontext() if lines else pytest.raises(SystemExit),
-            program.loading([f"--driven={own.fileno()}"]) as is_driven,
-        ):
+        driver.sendall(b"load\nopen\nmeasure a\n")
+        packages = ["no_such_package", "ill_package"]
+        with program.loading([f"--driven={own.fileno()}"], packages) as is_driven:
             assert is_driven
             assert driver.recv(100) == b"loading\n"
-        assert own.recv(100) == lines.removeprefix(b"open\n")
+        assert own.recv(100) == b"measure a\n"
+
+
+@pytest.mark.parametrize("lines", [b"", b"load\n"])
+def test_a_program_that_lost_its_driver_ends_before_it_opens_a_device(lines: bytes) -> None:
+    driver, own = socket.socketpair()
+    with own:
+        driver.sendall(lines)
+        driver.shutdown(socket.SHUT_WR)
+        with driver, pytest.raises(SystemExit), program.loading([f"--driven={own.fileno()}"], []):
+            assert lines

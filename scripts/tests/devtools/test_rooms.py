@@ -18,18 +18,18 @@ MOST_LINES = 500  # of a module
 MOST_LINES_OF = {
     "system": 1880,
     "records": 1941,
-    "callables": 2250,
+    "callables": 2306,
     "statistics": 1280,
     "verdict": 3003,
     "reports": 3413,
-    "measure": 4721,
+    "measure": 4743,
     "baselines": 761,
     "external": 1499,
     "why": 2768,
     "fleet": 795,
     "history": 1394,
     "github": 2455,
-    "commands": 4423,
+    "commands": 4426,
 }
 
 # What each room may import, beside itself.

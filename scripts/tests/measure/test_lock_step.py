@@ -132,6 +132,41 @@ def test_the_programs_of_a_round_share_a_driver(folder: Path) -> None:
     assert {one.binary.family for one in run.seen.outcomes} == {"gemm", "sync"}
 
 
+def loading(once: Plan) -> Plan:
+    """Return the plan with programs that load for seconds."""
+    lanes = (
+        replace(lane, binaries=tuple(replace(one, loads=True) for one in lane.binaries))
+        for lane in once.lanes
+    )
+    return replace(once, lanes=tuple(lanes))
+
+
+def test_all_rounds_of_programs_that_load_share_a_driver(folder: Path) -> None:
+    make(folder)
+    once = loading(plan(folder, processes=ROUNDS, sides=SIDES))
+    run = Run(once, list(runner.run(once, seen := Seen())), seen)
+    run.require_right(set(TIMES))
+    assert len([*folder.glob("**/*.plan")]) == 1
+    assert [one.side for one in run.seen.outcomes] == [*SIDES, *SIDES[::-1], *SIDES]
+    assert [turn.round for turn in run.seen.turns] == [1, 1, 2, 2, 3, 3]
+
+
+def test_what_failed_in_a_round_of_a_shared_driver_is_not_tried_in_the_next(folder: Path) -> None:
+    make(folder, {"candidate": {"gemm/b": "crash"}})
+    once = loading(plan(folder, processes=ROUNDS, sides=SIDES))
+    run = Run(once, list(runner.run(once, seen := Seen())), seen)
+    run.require_right(TIMES.keys() - {"gemm/b"})
+    assert errors(run.rows("candidate")).keys() == {"gemm/b"}
+    crashes = [
+        line
+        for path in folder.glob("**/*.lines")
+        for line in drive_lines.recorded(path)
+        if isinstance(line, Fault)
+    ]
+    assert len(crashes) == 1
+    assert run.rows("base")["gemm/b"]["process_rounds"] == [1, 2, 3]
+
+
 def test_the_seconds_of_the_programs_are_those_of_the_round(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

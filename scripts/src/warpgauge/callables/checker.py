@@ -16,6 +16,7 @@ import random
 import selectors
 import socket
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
@@ -41,17 +42,18 @@ SIDES = ("base", "candidate")
 _TYPES = {"f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16"}
 # Before the timing, and after it.
 _CHECKS = 2
+# A process that was told to end may still do so when the next one of its side connects.
+PATIENCE_S = 10.0
 
 
 @dataclass
 class _Draw:
-    """Inputs that were drawn for a side: descriptions, and the contents of the arrays."""
+    """Inputs that were drawn for a process: descriptions, and the contents of the arrays."""
 
     point: int
     described: list[Values]
     contents: list[Bytes]
     checks: int = 0
-    wrong: str = ""
 
     def arguments(self, shifts: Sequence[int]) -> list[object]:
         """Return them anew, as a slot has them that begins with the element `shifts` says."""
@@ -66,6 +68,15 @@ class _Draw:
             by_name[its["framework"]].widened(value) if "framework" in its else value
             for its, value in zip(self.described, self.arguments(shifts), strict=True)
         ]
+
+
+@dataclass
+class Process:
+    """A process of a side: what was drawn for it last, and the points that it has been seen at."""
+
+    side: str
+    draw: _Draw | None = None
+    seen: set[int] = field(default_factory=set)
 
 
 @dataclass
@@ -100,49 +111,68 @@ class Checker:
         ]
         # Of the base's results, by point; and whether a reference takes double precision there.
         self._kinds: dict[int, tuple[list[Description], bool]] = {}
-        self._draws: dict[str, list[_Draw]] = {side: [] for side in SIDES}
+        # By side and point: in how many processes all results were right, and what was wrong.
+        self._right = Counter[tuple[str, int]]()
+        self._wrong: dict[tuple[str, int], str] = {}
         self._intruded = dict.fromkeys(SIDES, False)
         self._learn(self._drawn(0))
 
-    def draw(self, side: str, point: Values) -> _Draw:
-        """Return new inputs of a point, for a process of a side. Raises UserError."""
+    def draw(self, process: Process, point: Values) -> _Draw:
+        """Return new inputs of a point. Raises UserError."""
         drawn = self._drawn(self._points.index(point))
         if drawn.point not in self._kinds:
             self._learn(drawn)
-        self._draws[side].append(drawn)
+        process.draw = drawn
         return drawn
 
     def check(
         self,
-        side: str,
+        process: Process,
         shifts: Sequence[int],
         described: Sequence[Description],
         contents: Sequence[Bytes],
     ) -> str:
-        """Return what is wrong with the results for the side's last inputs; "" if they are right.
+        """Return what is wrong with the results for its last inputs; "" if they are right.
 
         Raises UserError if the reference fails.
         """
-        draw = self._draws[side][-1]
+        draw = process.draw
+        if draw is None:
+            raise UserError("results were sent before inputs were asked for")
         wrong = self._difference(draw, shifts, described, contents)
         draw.checks += 1
-        draw.wrong = draw.wrong or wrong
+        if wrong:
+            self._wrong.setdefault((process.side, draw.point), wrong)
+        elif draw.checks == _CHECKS and draw.point not in process.seen:
+            process.seen.add(draw.point)
+            self._right[process.side, draw.point] += 1
         return wrong
 
     def intruded(self, side: str) -> None:
         """Note that a process of this side did what only we do."""
         self._intruded[side] = True
 
-    def faults(self, side: str) -> list[str]:
-        """Return for each point why the side's times do not count, since the last call; or ""."""
-        draws, self._draws[side] = self._draws[side], []
+    def patience(self, side: str) -> float:
+        """Return for how long the side's older process may end: many such waits would stop all."""
+        return 0.0 if self._intruded[side] else PATIENCE_S
+
+    def faults(self, side: str, times: Sequence[int]) -> list[str]:
+        """Return for each point why the side's times do not count, so many until now; or "".
+
+        What was wrong is said once.
+        """
         has_intruded, self._intruded[side] = self._intruded[side], False
-        if has_intruded:
-            return ["it spoke to the checker itself"] * len(self._points)
-        return [
-            _fault([draw for draw in draws if draw.point == point])
-            for point in range(len(self._points))
-        ]
+
+        def fault(point: int, count: int) -> str:
+            if has_intruded:
+                return "it spoke to the checker itself"
+            if wrong := self._wrong.pop((side, point), ""):
+                return f"the checker found a wrong result: {wrong}"
+            if self._right[side, point] < count:
+                return "the checker did not see its results"
+            return ""
+
+        return [fault(point, count) for point, count in enumerate(times)]
 
     def _drawn(self, point: int) -> _Draw:
         """Draw inputs from a seed that nobody else knows. Raises UserError."""
@@ -253,15 +283,6 @@ def difference(
     return f"element {first} is {shown[0]:.9g} and not {shown[1]:.9g}; {of}"
 
 
-def _fault(draws: Sequence[_Draw]) -> str:
-    """Return why times with these inputs do not count: the last process is the one that ended."""
-    if wrong := next((draw.wrong for draw in draws if draw.wrong), ""):
-        return f"the checker found a wrong result: {wrong}"
-    if not draws or draws[-1].checks < _CHECKS:
-        return "the checker did not see its results"
-    return ""
-
-
 def _values(
     inputs: Callable[..., Returned], given: Mapping[str, Sequence[str]]
 ) -> dict[str, list[object]]:
@@ -312,7 +333,7 @@ def _seed(seed: int) -> None:
 
 def serve(checker: Checker, control: Channel, listener: socket.socket) -> None:
     """Answer the programs, and the evaluation itself through `control`, until that ends."""
-    sides: dict[Channel, str] = {}
+    processes: dict[Channel, Process] = {}
     with ExitStack() as ended, selectors.DefaultSelector() as selector:
         for readable in (control, listener):
             selector.register(readable, selectors.EVENT_READ)
@@ -328,44 +349,47 @@ def serve(checker: Checker, control: Channel, listener: socket.socket) -> None:
                 try:
                     question, contents = source.receive()
                     if source is control:
-                        control.send({"faults": checker.faults(question["side"])})
+                        control.send({"faults": checker.faults(**question)})
                     else:
-                        source.send(*_answer(checker, sides, source, question, contents))
+                        source.send(*_answer(checker, processes, source, question, contents))
                     continue
                 except (EOFError, OSError):  # it has ended
                     if source is control:
                         return
                 except Exception as fault:
                     # What is no message of ours was sent by the kernel's own file.
-                    if source in sides:
-                        checker.intruded(sides[source])
+                    if source in processes:
+                        checker.intruded(processes[source].side)
                     print(in_a_line(fault), file=sys.stderr)
                 selector.unregister(source)
-                sides.pop(source, None)
+                processes.pop(source, None)
                 source.close()
 
 
 def _answer(
     checker: Checker,
-    sides: dict[Channel, str],
+    processes: dict[Channel, Process],
     channel: Channel,
     question: Values,
     contents: Sequence[Bytes],
 ) -> tuple[Values, Sequence[Bytes]]:
     """Return the answer to a question of a program; what fails here is its "fault"."""
     try:
-        if channel not in sides:
+        if channel not in processes:
             side = question["side"]
-            if any(own == side and not other.has_ended for other, own in sides.items()):
+            others = [other for other, own in processes.items() if own.side == side]
+            patience = checker.patience(side)
+            if not all(other.ends_within(patience) for other in others):
                 checker.intruded(side)
                 raise UserError("a process has one connection to the checker")
-            sides[channel] = side
+            processes[channel] = Process(side)
+        process = processes[channel]
         if "point" in question:
-            draw = checker.draw(sides[channel], question["point"])
+            draw = checker.draw(process, question["point"])
             return {"arguments": draw.described, "fixed": checker.fixed}, draw.contents
         if "shifts" in question:
             shifts, results = question["shifts"], question["results"]
-            return {"wrong": checker.check(sides[channel], shifts, results, contents)}, ()
+            return {"wrong": checker.check(process, shifts, results, contents)}, ()
         return {}, ()
     except UserError as fault:
         return {"fault": str(fault)}, ()

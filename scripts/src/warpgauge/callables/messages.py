@@ -37,10 +37,9 @@ class Channel:
     def close(self) -> None:
         self._socket.close()
 
-    @property
-    def has_ended(self) -> bool:
-        """Whether the other process has closed it, and everything is received."""
-        is_readable = bool(select.select([self._socket], [], [], 0)[0])
+    def ends_within(self, seconds: float) -> bool:
+        """Return whether the other process has closed it, and everything is received."""
+        is_readable = bool(select.select([self._socket], [], [], seconds)[0])
         try:
             return is_readable and not self._socket.recv(1, socket.MSG_PEEK)
         except ConnectionResetError:  # it did not receive everything

@@ -6,14 +6,15 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import runpy
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -25,6 +26,9 @@ Body = TypeVar("Body", bound=Callable[..., None])
 # Files of frames: of this package, of installed ones, and of the import system.
 _PACKAGE = re.escape(str(Path(__file__).resolve().parents[1]))
 _NOT_OF_THE_USER = re.compile(rf"^{_PACKAGE}/|/(?:site|dist)-packages/|/runpy\.py$|^<frozen ")
+# To import them takes seconds, and uses no GPU.
+_LARGE = ("torch", "triton", "cupy", "numba", "jax")
+_DRIVEN = "--driven="  # the option of the driver, with a descriptor
 _KINDS: dict[type, str] = {int: "integer", float: "number", str: "text"}
 
 
@@ -84,40 +88,68 @@ def main(words: Sequence[str]) -> int:
     if not path.is_file():
         raise UserError(f"{path} is no file: name one with @warpgauge.benchmark functions")
     sys.path.insert(0, str(path.parent))
-    with loading(words):
+    with loading(words, large_imports(path)):
         runpy.run_path(str(path), run_name="warpgauge_benchmarks")
     status: int = timing.engine_module().run_program([str(path), *words[1:]])
     return status
 
 
 @contextmanager
-def loading(options: Sequence[str]) -> Iterator[bool]:
-    """Let both sides of a pair load at once what takes seconds; yield whether a driver asks."""
-    driven = next((word for word in options if word.startswith("--driven=")), None)
+def loading(options: Sequence[str], packages: Iterable[str]) -> Iterator[bool]:
+    """Let both sides of a pair load at once what takes seconds; yield whether a driver asks.
+
+    `packages` are imported while another program may be measured, so that they use no GPU.
+    """
+    driven = next((word for word in options if word.startswith(_DRIVEN)), None)
     if driven is None:
         yield False
         return
     driver = int(driven.partition("=")[2])
     os.write(driver, b"loading\n")
+    for name in packages:
+        with suppress(Exception):  # the file will say so itself
+            importlib.import_module(name)
+    _wait_for_a_line(driver)  # "load"
     yield True
-    while (read := os.read(driver, 1)) != b"\n":  # of "open"
+    _wait_for_a_line(driver)  # "open"
+
+
+def _wait_for_a_line(driver: int) -> None:
+    while (read := os.read(driver, 1)) != b"\n":
         if not read:  # without a driver nothing is measured
             sys.exit()
 
 
+def large_imports(path: Path) -> list[str]:
+    """Return the modules of large packages that a file imports."""
+    name = rf"((?:{'|'.join(_LARGE)})(?:\.\w+)*)\b"
+    return re.findall(
+        rf"^\s*(?:import|from)\s+{name}", path.read_text(errors="replace"), re.MULTILINE
+    )
+
+
 def run(words: Sequence[str], main: Callable[[Sequence[str]], int]) -> int:
-    """Return the exit status of the program, as a compiled one would end."""
+    """Return the exit status of the program, as a compiled one would end.
+
+    A driver has all results when it lets a program end, and does not wait until its interpreter
+    has let go of everything.
+    """
     if sys.pycache_prefix is None:  # what a run leaves behind must not make a tree dirty
         sys.dont_write_bytecode = True
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # the engine would take it for a row's error
     try:
-        return main(words)
+        status = main(words)
     except UserError as fault:
         print(f"{Path(words[0]).name if words else 'program'}: {fault}", file=sys.stderr)
-        return fault.status
+        status = fault.status
     except Exception as fault:  # of the file itself; 1 would mean that a row failed
         print(_shown(fault), end="", file=sys.stderr)
-        return ExitStatus.BAD_USAGE
+        status = ExitStatus.BAD_USAGE
+    if any(word.startswith(_DRIVEN) for word in words):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+    return status
 
 
 if __name__ == "__main__":

@@ -85,7 +85,8 @@ def main(words: Sequence[str]) -> int:
             _CheckedCall(channel, plain, arguments, {}, answer["fixed"], None, None).measure(case)
 
         # A fault is what the row will have.
-        with program.loading(options) as is_driven, suppress(UserError):
+        packages = [*frameworks, *program.large_imports(Path(file))]
+        with program.loading(options, packages) as is_driven, suppress(UserError):
             if is_driven:
                 connected()
                 function_of(Path(file), function)

@@ -6,9 +6,10 @@ from __future__ import annotations
 import json
 import os
 import socket
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from warpgauge.callables.messages import Channel
@@ -219,19 +220,21 @@ def _are_functions(sides: Sequence[Kernel], inputs: Sequence[Path | str], axes: 
 
 @dataclass(frozen=True)
 class _Checked:
-    """Both sides, as programs whose results the checker compares."""
+    """Both sides, as programs whose results the checker compares, and how many times each has."""
 
     binaries: tuple[Binary, Binary]
     _checker: Channel
+    _times: Counter[tuple[str, str]] = field(default_factory=Counter)  # by side and point
 
     def audited(self, outcome: TurnResult) -> TurnResult:
         """Add faults for times of results that the checker did not see, or found wrong."""
-        answer, _ = self._checker.ask({"side": outcome.side})
-        faults = {
-            name: fault
-            for name, fault in zip(self.binaries[0].names, answer["faults"], strict=True)
-            if fault and name not in outcome.failures and name in outcome.report.rows
-        }
+        names, side = self.binaries[0].names, outcome.side
+        timed = [name for name in outcome.report.rows if name not in outcome.failures]
+        self._times.update((side, name) for name in timed)
+        times = [self._times[side, name] for name in names]
+        answer, _ = self._checker.ask({"side": side, "times": times})
+        all_faults = dict(zip(names, answer["faults"], strict=True))
+        faults = {name: all_faults[name] for name in timed if all_faults[name]}
         return replace(outcome, faults={**faults, **outcome.faults})
 
 
@@ -259,7 +262,7 @@ def _checked(
             program = _FOLDER / name / file.stem
             words = [meeting, name, str(file), kernel.name, *common]
             python_file.write(program, "side", words)
-            known = Program(program, inputs=(*dict.fromkeys([file, base, *files]),))
+            known = Program(program, inputs=(*dict.fromkeys([file, base, *files]),), loads=True)
             return selection.of_program(known, NAME, measuring.scratch)
 
         yield _Checked((side(BASE, sides[0], base), side(CANDIDATE, sides[1], candidate)), checker)

@@ -59,6 +59,7 @@ class Binary:
     gpus: int = 1  # number needed, if any
     skipped: str | None = None  # why none of its benchmarks runs here
     inputs: tuple[Path, ...] = ()  # files that affect what is measured
+    loads: bool = False  # for seconds, before it opens its device
     called: str = ""
     prefix: str = ""
     of_folder: bool = False  # of another project: it may not state which clock it uses
@@ -169,6 +170,7 @@ def unlisted(program: manifest.Program) -> Binary:
         needs_gpu=program.needs_gpu,
         gpus=program.gpus,
         inputs=program.inputs,
+        loads=program.loads,
     )
 
 

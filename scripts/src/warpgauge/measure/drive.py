@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from statistics import mean
 
@@ -51,7 +52,7 @@ def measured(
     begins: Callable[..., None],
     running: Callable[[str], None],
 ) -> list[list[TurnResult]]:
-    """Measure programs of one round: of each, the turns (one, or both sides) and their benchmarks.
+    """Measure programs: of each, the turns (one, or both sides) and their benchmarks.
 
     The first turn's process starts first. `begins` is called with the turns of a program, `running`
     with the name of a benchmark. Return one result per turn of each program, in order. A benchmark
@@ -59,26 +60,26 @@ def measured(
     failed gets a fault. All others of a pair are missing (`TurnResult.missing`) and must be
     measured by themselves.
 
-    What the plan's journal has is not measured again. If a run was interrupted within a round, or
-    the driver left early, its next run measures the rest. Raises UserError, also if an input of the
-    programs was replaced meanwhile.
+    What the plan's journal has is not measured again; the next run of the driver measures what an
+    earlier one left. Raises UserError, also if an input of the programs was replaced meanwhile.
     """
-    programs = [_Program(plan, turns, names) for turns, names in asked]
-    begun = set[str]()
+    programs, begun = [_Program(plan, turns, names) for turns, names in asked], set[int]()
 
     def take(line: Line, of: Sequence[_Program]) -> None:
         program = of[line.program]
         program.take(line)
         if isinstance(line, Begin):
-            if program.binary.family not in begun:
-                begun.add(program.binary.family)
+            if id(program) not in begun:
                 begins(*program.turns)
+            begun.add(id(program))
             running(program.begun)
 
     while left := [one for one in programs if one.left]:
         for program in left:
             program.begin()
         _drive(plan, left, take)
+        for before, program in pairwise(programs):
+            program.fail_as(before)
     return [one.results() for one in programs]
 
 
@@ -113,6 +114,7 @@ def _drive(
     path, written = journal.begin(encoded)
     lines, before = Lines(written), sum(one.seconds for one in programs)
     sides = [side.turn.lane.side for side in first.sides]
+    rounds = dict.fromkeys(str(one.turns[0].round) for one in programs)
     # The driver ends late sides; each may be late in starting, preparing, measuring and ending, and
     # those of the program before may be late in ending, too. A plain program reports its benchmarks
     # at its end.
@@ -124,7 +126,7 @@ def _drive(
         plan.environment,
         into=written,
         grown=grown,
-        told=f"round {first.turns[0].round}, {' and '.join(sides)}".rstrip(", "),
+        told=f"round {', '.join(rounds)}: {' and '.join(sides)}".rstrip(": "),
         by_hand=[words for one in programs for words in one.by_hand],
     )
     settle(lines.new())
@@ -250,16 +252,13 @@ class _Program:
         self.begun, self.failed, self.bad = "", "", None
         self.is_ended = self.has_progress = False
         self.asked = self.left
-        self._begin_processes()
+        for side in self.sides:
+            side.of_process.clear()
         if not self.binary.driven:
             left = {*self.left}
             parts = (tuple(name for name in part if name in left) for part in self.parts)
             self.parts = [*filter(None, parts)]
             self.asked = self.parts[0]
-
-    def _begin_processes(self) -> None:
-        for side in self.sides:
-            side.of_process.clear()
 
     @property
     def by_hand(self) -> list[list[str]]:
@@ -304,7 +303,8 @@ class _Program:
                 side.note_elapsed((name,), elapsed)
         elif isinstance(line, Fault):
             self._take_fault(line)
-            self._begin_processes()
+            for side in self.sides:
+                side.of_process.clear()
         else:
             self._take_end(line)
 
@@ -411,6 +411,13 @@ class _Program:
             return
         self.reasons[f"{side.turn.lane.side}: {why}" if side else why] += names
         self._forget(names)
+
+    def fail_as(self, before: _Program) -> None:
+        """Leave out what failed in the round before."""
+        for side, earlier in zip(self.sides, before.sides, strict=False):
+            faults = {name: earlier.faults[name] for name in self.left if name in earlier.faults}
+            side.faults.update(faults)
+            self._drop(faults)
 
     def _drop(self, names: Iterable[str]) -> None:
         gone = {*names}

@@ -24,7 +24,8 @@ _Text = Annotated[str, msgspec.Meta(pattern="^[^\0]+$")]
 class Program(msgspec.Struct, frozen=True):
     """A listed program, which may be missing or lie outside the build folder.
 
-    `arguments` are part of every call; `inputs` are files that affect what it measures.
+    `arguments` are part of every call; `inputs` are files that affect what it measures. It `loads`
+    if it loads for seconds before it opens its device.
     """
 
     path: Path
@@ -32,6 +33,7 @@ class Program(msgspec.Struct, frozen=True):
     gpus: Annotated[int, msgspec.Meta(ge=1)] = 1  # number needed, if any
     arguments: tuple[_Text, ...] = ()
     inputs: tuple[Path, ...] = ()
+    loads: bool = False
 
 
 class Manifest(msgspec.Struct, frozen=True, tag_field="version", tag=1):

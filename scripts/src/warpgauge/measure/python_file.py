@@ -49,5 +49,5 @@ def provide(path: Path) -> Path:
     where = environment.ROOT / "build" / "python" / f"{path.stem}-{digest}"
     program = where / path.stem
     write(program, "program", [str(found)])
-    manifest.write(where, Manifest((Program(program, inputs=(found,)),), found.parent))
+    manifest.write(where, Manifest((Program(program, inputs=(found,), loads=True),), found.parent))
     return where

@@ -54,10 +54,11 @@ class Observer(Protocol):
 def run(plan: Plan, observer: Observer) -> Iterator[TurnResult]:
     """Run the plan, and yield one result per turn when its program has ended.
 
-    In lock-step that is when the round has ended; only then is it seen whether it was disturbed,
-    or the GPU stays slow. A benchmark that failed in a lane does not run there again: its row is an
-    error anyway, and a hang would cost its deadline in every round. A disturbed benchmark is
-    repeated once in all lanes: of at most half of the turns, and as long as repeating helps.
+    In lock-step that is when the round has ended, or all rounds if the programs load; only then it
+    is seen whether it was disturbed, or the GPU stays slow. A benchmark that failed in a lane does
+    not run there again: its row is an error anyway, and a hang would cost its deadline in every
+    round. A disturbed benchmark is repeated once in all lanes: of at most half of the turns, and as
+    long as repeating helps.
 
     Raises UserError if the journal cannot be written, and PersistentThrottling if the GPU stays
     slow: a resumed run measures those rounds anew.
@@ -72,9 +73,9 @@ def run(plan: Plan, observer: Observer) -> Iterator[TurnResult]:
         gone = failed[turn.lane.side, turn.binary.family]
         return turn, tuple(name for name in turn.binary.names if name not in gone)
 
-    for turns in rounds:
+    for turns in _at_once(plan, rounds):
         before = len(journal.used)
-        by_program = groupby(turns, key=lambda turn: turn.binary.family)
+        by_program = groupby(turns, key=lambda turn: (turn.round, turn.binary.family))
         programs = [[*map(asked, of_program)] for _, of_program in by_program]
         measured = _measured(plan, programs, observer)
         for program in programs:
@@ -98,6 +99,16 @@ def run(plan: Plan, observer: Observer) -> Iterator[TurnResult]:
             yield from outcomes
             if (lowered := _lowered(outcomes)) is not None:
                 slow = [*slow, lowered] if lowered else []
+
+
+def _at_once(plan: Plan, rounds: list[list[Turn]]) -> list[list[Turn]]:
+    """Return the turns that one run of the driver measures: of programs that load, all rounds.
+
+    The processes of a round then load while those of the round before measure.
+    """
+    everything = [*chain(*rounds)]
+    loads = len(plan.lanes) > 1 and all(turn.binary.loads for turn in everything)
+    return [everything] if loads else rounds
 
 
 def _disturbed(outcomes: Iterable[TurnResult]) -> Names:
