@@ -126,7 +126,7 @@ def _drive(
         plan.environment,
         into=written,
         grown=grown,
-        told=f"round {', '.join(rounds)}: {' and '.join(sides)}".rstrip(": "),
+        told=f"round {'/'.join(rounds)}, {' and '.join(sides)}".rstrip(", "),
         by_hand=[words for one in programs for words in one.by_hand],
     )
     settle(lines.new())
