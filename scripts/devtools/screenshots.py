@@ -24,7 +24,7 @@ SCHEMES = {"light": 1, "dark": 0}
 
 def make(folder: Path) -> list[Path]:
     """Write ``report-light.png`` and ``report-dark.png`` into `folder`; their paths."""
-    text = page.render(recorded.load(recorded.FILE))
+    text = page.render(recorded.comparison())
     made = []
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
         file = Path(scratch, "report.html")

@@ -14,7 +14,7 @@ from warpgauge.reports.format import FORMATS
 from warpgauge.system import process
 from warpgauge.system.errors import ExitStatus, UserError
 
-MARK = "Recorded on an NVIDIA H200 on 2026-11-22 (no bounds), not on your machine."
+MARK = "Recorded on an NVIDIA H200 on 2026-11-28, not on your machine."
 
 
 @pytest.fixture(autouse=True)

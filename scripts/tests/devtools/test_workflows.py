@@ -477,7 +477,7 @@ def test_one_can_have_a_commit_searched_for_and_no_word_of_it_is_another_command
 
 def test_a_night_that_found_a_regression_names_a_search_here_and_there(tree: Path) -> None:
     name = "Name the command that finds the commit"
-    found = json.loads(comparison_json.render(recorded.load(recorded.FILE)))
+    found = json.loads(comparison_json.render(recorded.comparison()))
     (row,) = [one["name"] for one in found["verdicts"] if one["outcome"] == "REGRESSION"]
     summary = tree / "summary"
     (tree / "comparison.json").write_text(json.dumps(found))
