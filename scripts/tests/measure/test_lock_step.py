@@ -89,8 +89,12 @@ def make(
         fake_binary.make(folder / side, "gemm", times, ill=own, **more)  # type: ignore[arg-type]
 
 
-def measured(folder: Path, *, deadline_s: float = 20.0, journal: Path | None = None) -> Run:
+def measured(
+    folder: Path, *, deadline_s: float = 20.0, journal: Path | None = None, loads: bool = False
+) -> Run:
     once = replace(plan(folder, processes=ROUNDS, sides=SIDES), deadline_s=deadline_s)
+    if loads:
+        once = loading(once)
     if journal is not None:
         once = replace(once, journal=Journal(journal))
     seen = Seen()
@@ -143,8 +147,7 @@ def loading(once: Plan) -> Plan:
 
 def test_all_rounds_of_programs_that_load_share_a_driver(folder: Path) -> None:
     make(folder)
-    once = loading(plan(folder, processes=ROUNDS, sides=SIDES))
-    run = Run(once, list(runner.run(once, seen := Seen())), seen)
+    run = measured(folder, loads=True)
     run.require_right(set(TIMES))
     assert len([*folder.glob("**/*.plan")]) == 1
     assert [one.side for one in run.seen.outcomes] == [*SIDES, *SIDES[::-1], *SIDES]
@@ -153,8 +156,7 @@ def test_all_rounds_of_programs_that_load_share_a_driver(folder: Path) -> None:
 
 def test_what_failed_in_a_round_of_a_shared_driver_is_not_tried_in_the_next(folder: Path) -> None:
     make(folder, {"candidate": {"gemm/b": "crash"}})
-    once = loading(plan(folder, processes=ROUNDS, sides=SIDES))
-    run = Run(once, list(runner.run(once, seen := Seen())), seen)
+    run = measured(folder, loads=True)
     run.require_right(TIMES.keys() - {"gemm/b"})
     assert errors(run.rows("candidate")).keys() == {"gemm/b"}
     crashes = [
@@ -442,16 +444,19 @@ def reports(journal: Path) -> Counter[tuple[str, str, int]]:
     return found
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_a_run_that_is_cut_off_anywhere_goes_on_there(folder: Path, seed: int) -> None:
+@pytest.mark.parametrize("loads", [False, True])
+@pytest.mark.parametrize("seed", range(6))
+def test_a_run_that_is_cut_off_anywhere_goes_on_there(
+    folder: Path, seed: int, *, loads: bool
+) -> None:
     """Also twice. What the driver has reported of a whole benchmark is not measured again."""
     make(folder, {"candidate": {"gemm/b": "no room beside another", "gemm/c": "crash"}})
     make_second(folder)
     journal, random_ = folder / "x.journal", random.Random(seed)
-    whole = measured(folder, journal=journal)
+    whole = measured(folder, journal=journal, loads=loads)
     asked, reported = len([*journal.glob("*.plan")]), reports(journal)
     processes = (folder / "base" / "bench_gemm.count").stat().st_size
-    again = measured(folder, journal=journal)
+    again = measured(folder, journal=journal, loads=loads)
     assert (folder / "base" / "bench_gemm.count").stat().st_size == processes
     for last in sorted((random_.randint(1, asked) for _ in range(2)), reverse=True):
         for path in journal.glob("*.plan"):
@@ -460,7 +465,7 @@ def test_a_run_that_is_cut_off_anywhere_goes_on_there(folder: Path, seed: int) -
                 path.with_suffix(".lines").unlink()
         lines = journal / f"{last}.lines"
         os.truncate(lines, random_.randint(0, lines.stat().st_size))
-        again = measured(folder, journal=journal)
+        again = measured(folder, journal=journal, loads=loads)
         assert reports(journal) == reported
     for side in SIDES:
         assert errors(again.rows(side)) == errors(whole.rows(side))
