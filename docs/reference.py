@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import csv
+import inspect
 import json
 import os
 import re
@@ -22,6 +23,10 @@ sys.path[:0] = [str(ROOT / "scripts" / "src"), str(ROOT / "scripts")]
 from devtools.simulations import run  # noqa: E402 - found by the line above
 from warpgauge.commands import main  # noqa: E402
 from warpgauge.commands.arguments import Parser  # noqa: E402
+from warpgauge.fleet.report import Fleet  # noqa: E402
+from warpgauge.reports.evaluation import Evaluation  # noqa: E402
+from warpgauge.reports.formats.json import Comparison  # noqa: E402
+from warpgauge.system import contract  # noqa: E402
 from warpgauge.verdict.incompatibility import Override  # noqa: E402
 
 ENGINE = ROOT / "fixtures"
@@ -39,6 +44,12 @@ PYTHON = {
     ),
     "external/write_manifest.py": ("Options", "write_manifest"),
 }  # fmt: skip
+# What `--format json` writes, by the name of its schema.
+FORMATS: Mapping[str, type[contract.Document]] = {
+    "comparison": Comparison,
+    "evaluation": Evaluation,
+    "fleet": Fleet,
+}
 COUNTER = re.compile(r'\{"(\w+)", "([^"]*)",\s*"([^"]*)"\}')
 
 
@@ -49,6 +60,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         "api.md": api(),
         "python-api.md": declarations("Python API", PYTHON),
         "manifest.md": declarations("Manifest of kernels", MANIFEST),
+        "json.md": formats(),
+        **{f"{name}.schema.json": schema(kind) for name, kind in FORMATS.items()},
     }.items():
         files.append(File.generated(config, name, content=content))
     return files
@@ -96,6 +109,19 @@ def counters() -> str:
     head = "Fields of a row beside its time. A row lacks those that do not apply."
     table = ["| counter | unit | meaning |", "|---|---|---|", *rows]
     return "\n".join(["# Counters\n", head, "", *table])
+
+
+def formats() -> str:
+    """Return what the documents of `--format json` hold, and links to their schemas."""
+    parts = [
+        f"## {name}\n\n{inspect.getdoc(kind)}\n\n[Schema]({name}.schema.json)\n"
+        for name, kind in FORMATS.items()
+    ]
+    return "\n".join(["# JSON for programs\n", *parts])
+
+
+def schema(kind: type[contract.Document]) -> str:
+    return json.dumps(contract.schema(kind), indent=1) + "\n"
 
 
 def api() -> str:

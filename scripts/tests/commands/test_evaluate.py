@@ -20,12 +20,10 @@ from warpgauge.commands import evaluate
 from warpgauge.measure import build, gpu_watch
 from warpgauge.records.sessions import FEWEST_OF_A_CHANGE
 from warpgauge.reports import evaluation as evaluation_document
-from warpgauge.system import environment
+from warpgauge.system import contract, environment
 from warpgauge.system.errors import ExitStatus, UserError
 
-SCHEMA = json.loads(
-    Path(evaluation_document.__file__).with_name("evaluation.schema.json").read_bytes()
-)
+SCHEMA = contract.schema(evaluation_document.Evaluation)
 POINTS = {"n:8": 1000.0, "n:64": 4000.0}
 COUNTERS = {"max_error": 1.5e-6, "peak_device_bytes": 3e6, "limit_fraction": 0.5}
 
