@@ -81,7 +81,7 @@ def test_whatever_loads_can_be_judged_and_shown(one: str, other: str) -> None:
             return
         names = baseline_side.rows.keys() | candidate_side.rows.keys()
         assert {verdict.name for verdict in comparison.verdicts} <= names
-        render(comparison, console, show_all=True)
+        render(comparison, console, verbose=True)
         for form in FORMATS.values():
             report = form.render(comparison).encode()
             assert not report or form.own.search(report), form.name

@@ -152,7 +152,7 @@ def test_a_debug_build_is_called_one_and_a_cpu_time_that_is_none_is_zero(
     assert (only["cpu_time"], only["iterations"]) == (0.0, 0)
 
 
-@pytest.mark.parametrize("seconds", [1e300, 1e-300, math.nan, math.inf, 0.0])
+@pytest.mark.parametrize("seconds", [1e300, math.nan, math.inf, 0.0])
 def test_a_time_that_cannot_be_read_is_left_out_and_named(seconds: float) -> None:
     found = comparison([verdict("odd", Outcome.NEW, seconds=seconds), verdict("a")])
     assert [one["name"] for one in exported(found, "bencher")["benchmarks"]] == ["a"]

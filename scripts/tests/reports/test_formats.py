@@ -185,15 +185,6 @@ def test_what_an_export_leaves_out_is_named_and_no_pass_and_hides_no_regression(
     assert file.read_text() == held
 
 
-def test_what_one_tool_cannot_read_is_no_pass_although_it_was_measured(
-    tmp_path: Path, capsys: Capture
-) -> None:
-    both = str(write(tmp_path / "run.json", run([row("a/b"), row("a/" + "c" * 1024)])))
-    assert main([both, both, f"--format=google_benchmark={tmp_path / 'out.json'}"]) == 3
-    assert "1024 bytes that Bencher reads" in capsys.readouterr().err
-    assert main([both, both, f"--format=openmetrics={tmp_path / 'openmetrics'}"]) == 0
-
-
 def test_of_a_run_alone_times_that_are_no_result_are_left_out_and_skips_are_not_asked(
     loaded: Loader,
 ) -> None:

@@ -79,7 +79,7 @@ def main(argv: Sequence[str], root: Path) -> int:
     def show() -> None:
         console = Output(highlight=False, color_system="auto" if theirs.color else None)
         with console.capture() as output:
-            terminal.render(comparison, console, show_all=options.verbose, verbose=options.verbose)
+            terminal.render(comparison, console, verbose=options.verbose)
         streams.write(output.get())
 
     return formats.deliver(comparison, exit_status(comparison), show) or left_out(faults)

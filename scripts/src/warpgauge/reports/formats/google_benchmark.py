@@ -13,7 +13,6 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 
 from warpgauge.records.counters import rates_of
 from warpgauge.records.fields import number_or_zero
@@ -24,16 +23,13 @@ from warpgauge.system.text import named
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 
 _NS = 1e9
-# Bencher reads a time as a decimal of 28 digits, of which this range leaves seven.
-_SHORTEST_NS, _LONGEST_NS = 1e-20, 1e28
 _MARK = "warpgauge_export"  # context key of our files in this format
 _NAME = "google_benchmark"
-_LONGEST_NAME = 1024  # that Bencher reads, in bytes
 
 
 def render(comparison: Comparison) -> str:
     """Return the document, one row a line; "" if no benchmark has a time."""
-    comparison = exported(comparison, _LONGEST_NAME)
+    comparison = exported(comparison)
     if not comparison.verdicts:
         return ""
     candidate = comparison.candidate
@@ -79,40 +75,29 @@ def _row(verdict: Verdict, row: Row | None) -> dict[str, object]:
     }
 
 
-def exported(comparison: Comparison, longest_name: float = math.inf) -> Comparison:
-    """Return the comparison without benchmarks that are unfit; the others have a time.
-
-    `longest_name` is what a reader takes, in bytes.
-    """
-    kept = tuple(verdict for verdict in comparison.verdicts if not _unfit(verdict, longest_name))
-    return replace(comparison, verdicts=kept)
+def exported(comparison: Comparison) -> Comparison:
+    """Return the comparison without benchmarks that are unfit; the others have a time."""
+    fit = tuple(verdict for verdict in comparison.verdicts if not _unfit(verdict))
+    return replace(comparison, verdicts=fit)
 
 
-def left_out(comparison: Comparison, longest_name: float = math.inf) -> str:
+def left_out(comparison: Comparison) -> str:
     """Return which benchmarks are unfit and why, in words, or "" if none."""
     expected = [one for one in comparison.verdicts if one.outcome is not Outcome.SKIPPED]
-    found: dict[str, list[str]] = {}
+    unfit: dict[str, list[str]] = {}
     for verdict in expected:
-        found.setdefault(_unfit(verdict, longest_name), []).append(verdict.name)
-    found.pop("", None)
-    words = "; ".join(f"{named(names)}: {reason}" for reason, names in found.items())
+        if reason := _unfit(verdict):
+            unfit.setdefault(reason, []).append(verdict.name)
+    words = "; ".join(f"{named(names)}: {reason}" for reason, names in unfit.items())
     return words if expected else "there is no benchmark"
 
 
-def _unfit(verdict: Verdict, longest_name: float) -> str:
+def _unfit(verdict: Verdict) -> str:
     """Return why a verdict is left out, or ""."""
     if verdict.candidate_seconds is None:
         return verdict.outcome.name
-    if len(verdict.name.encode()) > longest_name:
-        return f"its name is longer than the {longest_name} bytes that Bencher reads"
-    ns = verdict.candidate_seconds * _NS
-    return "" if _SHORTEST_NS < ns < _LONGEST_NS else "no time that can be exported"
+    return "" if 0 < verdict.candidate_seconds * _NS < math.inf else "no time that can be exported"
 
 
-FORMAT = Format(
-    _NAME,
-    render,
-    "export in Google Benchmark's JSON",
-    re.compile(rf'"{_MARK}"\s*:'.encode()),
-    partial(left_out, longest_name=_LONGEST_NAME),
-)
+_OWN = re.compile(rf'"{_MARK}"\s*:'.encode())
+FORMAT = Format(_NAME, render, "export in Google Benchmark's JSON", _OWN, left_out)

@@ -18,19 +18,13 @@ if TYPE_CHECKING:
     from prometheus_client import Metric
 
 _PREFIX = "warpgauge_benchmark_"
-# For each metric's suffix: its unit, with which the name ends, and its description.
+# The metrics, whose names end with their units, and their descriptions.
 _GAUGES = {
-    "seconds": ("seconds", "Time of one operation."),
-    "bytes_per_second": (
-        "bytes_per_second",
-        "Bytes that an operation has to move, divided by its time.",
-    ),
-    "flops_per_second": (
-        "flops_per_second",
-        "Flops that an operation has to compute, divided by its time.",
-    ),
-    "limit_fraction": ("fraction", "Fraction of the device's limit."),
-    "bound_fraction": ("fraction", "Upper bound of the slowdown, with 99 % confidence."),
+    "seconds": "Time of one operation.",
+    "bytes_per_second": "Bytes that an operation has to move, divided by its time.",
+    "flops_per_second": "Flops that an operation has to compute, divided by its time.",
+    "limit_fraction": "Fraction of the device's limit.",
+    "bound_fraction": "Upper bound of the slowdown, with 99 % confidence.",
 }
 # Outcomes of benchmarks with a time. The metric also lists the states that do not hold.
 _STATES = (Outcome.PASS, Outcome.REGRESSION, Outcome.IMPROVED, Outcome.INCONCLUSIVE, Outcome.NEW)
@@ -57,7 +51,8 @@ def _metrics(comparison: Comparison) -> Iterator[Metric]:
     session = newest(comparison.candidate)
     run = {key: session.context.get(name, "") for key, name in _RUN.items()}
     labelled = [(_labels(verdict, run), verdict) for verdict in comparison.verdicts]
-    for gauge, (unit, words) in _GAUGES.items():
+    for gauge, words in _GAUGES.items():
+        unit = "fraction" if gauge.endswith("_fraction") else gauge
         metric = Metric(f"{_PREFIX}{gauge}", words, "gauge", unit)
         for labels, verdict in labelled:
             values = {"seconds": verdict.candidate_seconds or 0.0, **rates_of(verdict.counters)}
@@ -82,10 +77,5 @@ def _labels(verdict: Verdict, run: Mapping[str, str]) -> dict[str, str]:
     return {key: value.encode(errors="backslashreplace").decode() for key, value in told.items()}
 
 
-FORMAT = Format(
-    "openmetrics",
-    render,
-    "OpenMetrics text of warpgauge",
-    re.compile(rb"\A# (?:HELP|TYPE) warpgauge_"),
-    left_out,
-)
+_OWN = re.compile(rb"\A# (?:HELP|TYPE) warpgauge_")
+FORMAT = Format("openmetrics", render, "OpenMetrics text of warpgauge", _OWN, left_out)

@@ -34,24 +34,19 @@ _STYLES = {"slower": "bold red", "faster": "bold green", "new": "cyan", "skipped
            "accepted": "dim", WITHIN: "dim", CONTROL: "dim"}  # fmt: skip
 _CHECK_STYLES = {"PASS": "bold green", "FAIL": "bold red"}
 
+_HEADINGS = ("baseline", "candidate", "change", "95 % interval")
 # The terminals that have room for the candidate's rate, and its share of the machine's limit.
 _LEAST_WIDTHS = {"rate": 100, "of limit": 120}
-_HEADINGS = ("baseline", "candidate", "change", "95 % interval")
-# The columns that a narrow terminal drops, in this order; change and verdict are never dropped.
-_DISPENSABLE = tuple(map(_HEADINGS.index, ("95 % interval", "baseline", "candidate")))
+# What a narrow terminal drops, in this order; change and verdict are never dropped.
+_DISPENSABLE = ("CPU", "95 % interval", "baseline", "candidate")
 
 # The most rows listed of a verdict, worst first, and of one without times; the rest is counted.
 _LISTED, _LISTED_WITHOUT_CHANGE = 50, 8
-_FAMILIES, _LONGEST_FAMILY = 50, 60  # the most families in the line of those within tolerance
+_LONGEST_FAMILY = 60
 
 
-def render(
-    comparison: Comparison, console: Console, *, show_all: bool = False, verbose: bool = False
-) -> None:
-    """Print a comparison; rows within tolerance are only counted unless `show_all`.
-
-    Long notes and the decision rule are printed only if `verbose`.
-    """
+def render(comparison: Comparison, console: Console, *, verbose: bool = False) -> None:
+    """Print a comparison. Every row, long notes and the rule are printed only if `verbose`."""
     view = View(comparison)
     line = Text(view.check, _CHECK_STYLES.get(view.check, "bold yellow"))
     print_text(console, line.append(f"  {text.plain(views.headline(comparison))}", "bold"))
@@ -62,7 +57,7 @@ def render(
     print_facts(console, [(name, views.side(record)) for name, record in sides])
     if view.rows:
         console.print()
-        _table(view, console, show_all)
+        _table(view, console, verbose)
     if reasons := [one.why.paragraph for one in comparison.verdicts if one.why]:
         print_text(console, "\nWhy it is slower", style="bold")
         for paragraph in reasons:
@@ -71,20 +66,18 @@ def render(
         print_text(console, "\nDifferences between the two", style="bold")
         shown = [(inert(key), " → ".join(map(inert, both))) for key, *both in differences]
         print_facts(console, shown)
-    notes = [
-        note
-        for note in comparison.every_note
-        if verbose or len(str(note)) <= _LONGEST_NOTE or note is comparison.method
-    ]
+    every, method = comparison.every_note, comparison.method
+    notes = [note for note in every if verbose or len(str(note)) <= _LONGEST_NOTE or note is method]
     if notes:
         print_text(console, "\nNotes", style="bold")
-        for note in notes:
-            print_text(console, str(note), indent=2)
-    decision, longer = views.rule(comparison), len(comparison.every_note) - len(notes)
+    for note in notes:
+        print_text(console, str(note), indent=2)
+    decision, longer = views.rule(comparison), len(every) - len(notes)
     hidden = [plural(longer, "longer note")] if longer else []
-    hidden += ["the decision rule"] if decision and not verbose else []
-    if verbose and decision:
+    if decision and verbose:
         print_text(console, f"\n{decision}", style="dim")
+    elif decision:
+        hidden.append("the decision rule")
     if hidden:
         print_text(console, f"\n--format terminal=FILE has {' and '.join(hidden)}.", style="dim")
     for index, step in enumerate(next_step(comparison)):
@@ -94,74 +87,65 @@ def render(
 
 
 def plain(comparison: Comparison) -> str:
-    """Return all that `render` can print, without colour, for a file."""
+    """Return everything, without colour, for a file."""
     return layout.plain(lambda console: render(comparison, console, verbose=True))
 
 
-def _table(view: View, console: Console, show_all: bool) -> None:
+def _table(view: View, console: Console, verbose: bool) -> None:
     """Print the rows by verdict and cause, then the families of those within tolerance."""
-    folded = () if show_all else (WITHIN, CONTROL, "skipped")
-    groups = [group for group in view.groups if group.word not in folded]
-    shown, more = _listed(groups, show_all)
-    rows = [row for _, rows in shown for row in rows]
-    extras = ["rate"] if any(speed(row.verdict.counters) for row in rows) else []
-    extras += ["of limit"] if any(row.numbers.limit for row in rows) else []
-    extras = [extra for extra in extras if console.width >= _LEAST_WIDTHS[extra]]
-    extras += ["at most"] if show_all else []
+    folded = () if verbose else (WITHIN, CONTROL, "skipped")
+    shown, more = _listed([one for one in view.groups if one.word not in folded], verbose)
+    rows = [row for _, members in shown for row in members]
     logs, cpu_logs = _of_google_benchmark(view.comparison)
-    extras += ["CPU"] if any(row.name in cpu_logs for row in rows) else []
-    heading = Cells("benchmark", (*_HEADINGS, *extras))
-    cells = {row.name: _cells(row, extras, cpu_logs.get(row.name)) for row in rows}
-    dispensable = [*_DISPENSABLE]
-    if "CPU" in extras:
-        dispensable.insert(0, heading.cells.index("CPU"))
-    columns = Columns.fitting([heading, *cells.values()], console.width, dispensable)
-    if cells:
+    cells = {row.name: _cells(row, cpu_logs) for row in rows}
+    heads = [*_HEADINGS]
+    for head in ("rate", "of limit", *(["at most"] if verbose else []), "CPU"):
+        has_room = console.width >= _LEAST_WIDTHS.get(head, 0)
+        heads += [head] if has_room and any(of[head] for of in cells.values()) else []
+    heading = Cells("benchmark", tuple(heads))
+    lines = {name: Cells(f"  {inert(name)}", tuple(map(of.__getitem__, heads)))
+             for name, of in cells.items()}  # fmt: skip
+    dispensable = [heads.index(head) for head in _DISPENSABLE if head in heads]
+    columns = Columns.fitting([heading, *lines.values()], console.width, dispensable)
+    if lines:
         print_text(console, columns.line(heading), style="dim")
     for group, members in shown:
         title = Text(group.word, _STYLES.get(group.word, "yellow"))
         title.append(text.plain(group.title.removeprefix(group.word)), "not bold default")
         print_text(console, title)
         for row in members:
-            print_text(console, columns.line(cells[row.name]))
+            print_text(console, columns.line(lines[row.name]))
             causes = () if group.cause else row.causes
             if said := text.plain("; ".join((*causes, *row.reasons))):
                 print_text(console, said, indent=6, style="dim")
     if len(logs) > 1:
         of_cpu = f", CPU {_mean(cpu_logs)}" if len(cpu_logs) == len(logs) else ""
         print_text(console, f"geometric mean of {len(logs)} changes: {_mean(logs)}{of_cpu}")
-    for line in more:
-        print_text(console, f"… and {line} (--format json=FILE lists all)")
-    if not show_all:
-        for word, words in ((WITHIN, WITHIN), (CONTROL, "controls, not judged")):
-            if families := view.families(word):
-                line = _in_families(words, families) + _moved(view.of(word), word)
-                print_text(console, line, style="green")
+    for count in more:
+        print_text(console, f"… and {count} (--format terminal=FILE lists all)")
+    for word, title in ((WITHIN, WITHIN), (CONTROL, "controls, not judged")) if folded else ():
+        counts = [f"{cut(inert(family), _LONGEST_FAMILY)} {len(members)}"
+                  for family, members in view.families(word).items()]  # fmt: skip
+        if counts:
+            moved = _moved(view.of(word)) if word == CONTROL else ""
+            print_text(console, f"{title}: {', '.join(counts)}{moved}", style="green")
 
 
-def _in_families(title: str, families: Mapping[str, Sequence[views.Row]]) -> str:
-    """Return ``within tolerance: gemm 22, launch 20``."""
-    counts = [f"{cut(inert(name), _LONGEST_FAMILY)} {len(rows)}" for name, rows in families.items()]
-    more = len(counts) - _FAMILIES
-    rest = f" and {more} more families" if more > 0 else ""
-    return f"{title}: {', '.join(counts[:_FAMILIES])}{rest}"
-
-
-def _moved(rows: Sequence[views.Row], word: str) -> str:
+def _moved(rows: Sequence[views.Row]) -> str:
     """Return how far the controls moved: `` (−0.54 … +32.1 %)``."""
     ratios = [row.verdict.change.ratio for row in rows if row.verdict.change is not None]
-    return f" ({text.span(min(ratios), max(ratios))})" if word == CONTROL and ratios else ""
+    return f" ({text.span(min(ratios), max(ratios))})" if ratios else ""
 
 
 def _listed(
-    groups: Sequence[Group], show_all: bool
+    groups: Sequence[Group], verbose: bool
 ) -> tuple[list[tuple[Group, Sequence[views.Row]]], list[str]]:
     """Return the rows to list of each group, and how many more there are of each verdict."""
     shown: list[tuple[Group, Sequence[views.Row]]] = []
     seen, more = Counter[str](), Counter[str]()
     for group in groups:
         most = _LISTED if group.rows[0].verdict.change is not None else _LISTED_WITHOUT_CHANGE
-        rows = group.rows if show_all else group.rows[: max(most - seen[group.word], 0)]
+        rows = group.rows if verbose else group.rows[: max(most - seen[group.word], 0)]
         seen[group.word] += len(rows)
         more[group.word] += len(group.rows) - len(rows)
         shown += [(group, rows)] if rows else []
@@ -194,29 +178,36 @@ def _change(log_ratio: float) -> str:
     return percent(math.expm1(min(log_ratio, LARGEST_LOG)))
 
 
-def _cells(row: views.Row, extras: Sequence[str], cpu_log: float | None) -> Cells:
-    shown = row.numbers
-    rate = speed(row.verdict.counters)
-    cpu = "" if cpu_log is None else _change(cpu_log)
-    more = {"rate": rate, "of limit": shown.limit, "at most": shown.bound, "CPU": cpu}
-    numbers = (shown.old, shown.new, shown.change, shown.interval)
-    return Cells(f"  {inert(row.name)}", (*numbers, *(more[extra] for extra in extras)))
+def _cells(row: views.Row, cpu_logs: Mapping[str, float]) -> dict[str, str]:
+    """Return the cells of a row by their headings."""
+    numbers = row.numbers
+    cpu = _change(cpu_logs[row.name]) if row.name in cpu_logs else ""
+    more = {"rate": speed(row.verdict.counters), "of limit": numbers.limit}
+    return {**dict(zip(_HEADINGS, numbers, strict=False)), **more, "at most": numbers.bound,
+            "CPU": cpu}  # fmt: skip
 
 
 def render_values(record: Record, console: Console) -> None:
     """Print every benchmark's time, rate and spread over processes, in blocks by family."""
     order = {s.key: index for index, s in enumerate(newest_last(record.sessions.values()))}
     rows = [row for row in record.rows.values() if not row.skipped]
-    limited = any("limit_fraction" in row.counters for row in rows)
-    heading = Cells("benchmark", ("time", "rate", *(("of limit",) if limited else ()), "spread"))
-    cells = {row.name: _value_cells(row, order, record.single_process, limited) for row in rows}
-    dispensable = range(len(heading.cells) - 2, 0, -1)  # time and spread are never dropped
-    columns = Columns.fitting([heading, *cells.values()], console.width, dispensable)
+    values = {row.name: _values(row, order, record.single_process) for row in rows}
+    limited = any(of.get("of limit") for of in values.values())
+    heads = ("time", "rate", *(["of limit"] if limited else []), "spread")
+    heading = Cells("benchmark", heads)
+    lines = {
+        row.name: Cells(f"  {inert(row.name.partition('/')[2] or row.name)}",
+                        tuple(values[row.name].get(head, "") for head in heads),
+                        "" if row.error is None else "yellow")
+        for row in rows
+    }  # fmt: skip
+    dispensable = range(len(heads) - 2, 0, -1)  # time and spread are never dropped
+    columns = Columns.fitting([heading, *lines.values()], console.width, dispensable)
     print_text(console, columns.line(heading), style="dim")
     for family, members in by_family(rows).items():
         print_text(console, Text(inert(family), "bold"))
         for row in members:
-            print_text(console, columns.line(cells[row.name]))
+            print_text(console, columns.line(lines[row.name]))
             if row.error is not None:
                 print_text(console, inert(row.error), indent=6, style="yellow")
             if invalid := disturbed(row, record.sessions):
@@ -229,23 +220,19 @@ def render_values(record: Record, console: Console) -> None:
     print_text(console, "\n" + "; ".join(facts), style="dim")
 
 
-def _value_cells(row: Row, order: dict[str, int], alone: bool, limited: bool) -> Cells:
-    name = f"  {inert(row.name.partition('/')[2] or row.name)}"
+def _values(row: Row, order: Mapping[str, int], alone: bool) -> dict[str, str]:
+    """Return the cells of the newest session by their headings."""
     if row.error is not None:
-        return Cells(name, ("", "", *(("",) if limited else ()), "ERROR"), "yellow")
+        return {"spread": "ERROR"}
     times = row.process_medians[max(row.process_medians, key=order.__getitem__)]
     logs = [math.log(time) for time in times]
     known = len(logs) > 1 and not alone
-    spread = statistics.stdev(logs) if known else 0.0
-    return Cells(
-        name,
-        (
-            duration(math.exp(statistics.fmean(logs))),
-            speed(row.counters),
-            *((of_limit(row.counters.get("limit_fraction")),) if limited else ()),
-            f"{100 * spread:.2f} %" if known else "–",
-        ),
-    )
+    return {
+        "time": duration(math.exp(statistics.fmean(logs))),
+        "rate": speed(row.counters),
+        "of limit": of_limit(row.counters.get("limit_fraction")),
+        "spread": f"{100 * statistics.stdev(logs):.2f} %" if known else "–",
+    }
 
 
 _OWN = re.compile(rb"\A(?:PASS|FAIL|NOT DECIDED)  ")
