@@ -67,7 +67,7 @@ def test_the_ceilings_are_those_that_several_rows_have_and_meet_at_ridges() -> N
     skinny = drawn.marks("dot")[3]
     assert slope[0][1] + rise * (skinny[0] - slope[0][0]) == pytest.approx(skinny[1], abs=0.05)
     assert len(drawn.marks("dot")) == 4
-    assert roofline.drawn(rows[4:], "a title") == ""
+    assert roofline.drawn(rows[4:], "a title", {}) == ""
 
 
 def test_both_axes_are_logarithmic() -> None:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -77,6 +78,9 @@ _FAULTS = """;document.querySelectorAll('details').forEach(one => one.open = tru
 axe.run().then(found => { const told = document.createElement('pre'); told.id = 'faults';
 told.textContent = JSON.stringify(found.violations.map(one => [one.impact, one.help,
 one.nodes.map(node => node.html)])); document.body.append(told); })"""
+
+
+DATA = re.compile(r'id="data">(.*?)</script>')
 
 
 def measured() -> Comparison:
@@ -209,10 +213,27 @@ def test_few_nights_are_no_line() -> None:
 
 def test_a_reason_is_in_the_data_of_its_row() -> None:
     page = render(of_every_kind())
-    data = json.loads(re.findall(r'id="data">(.*?)</script>', page)[0])
+    data = json.loads(DATA.findall(page)[0])
     ((paragraph, moved),) = (one["why"] for one in data if one["why"])
     assert paragraph.startswith("gemm/naive/n:64 is 30\N{NO-BREAK SPACE}% slower.")
     assert moved[0] == ["Registers are spilled", "local sectors", "0", "2000000"]
+
+
+def test_the_counters_of_a_row_have_names_and_units() -> None:
+    counters: Any = {
+        "core_clock_hz": 3.1e9, "sm_clock_hz": 1.98e9, "registers": 40.0, "spread": math.nan,
+        "peak_device_bytes": 0.0, "tokens/s": 12_345_678.0, "limit_fraction": 0.5,
+        "time_error_seconds": 1e-6, "waves": 0.646465, "source_line": 3.0,
+    }  # fmt: skip
+    row = verdict("a/b", **counters)
+    page = render(comparison([replace(row, baseline_counters={"registers": 72.0})]))
+    ((*shown,),) = (one["counters"] for one in json.loads(DATA.findall(page)[0]))
+    assert [*map(tuple, shown)] == [
+        ("registers per thread", "72", "40"), ("peak device memory", "–", "0 B"),
+        ("fraction of the limit", "–", "50 %"), ("SM clock before the work", "–", "1.980 GHz"),
+        ("spread of the samples", "–", "–"), ("core clock", "–", "3.100 GHz"),
+        ("tokens/s", "–", "12345678"), ("time error", "–", "1.000 µs"), ("waves", "–", "0.6465"),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("rate", [5e-324, 1e300, 1.7e308, float("inf"), float("nan")])

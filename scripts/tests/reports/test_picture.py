@@ -27,7 +27,7 @@ def rated(name: str) -> Verdict:
 
 PICTURES = {
     "lines": chart.drawn([Series("a", [Point(1, 2.0), Point(2, 3.0)], 0)], "t", "x", Axis("y")),
-    "roofline": roofline.drawn([rated("a/b")], "t"),
+    "roofline": roofline.drawn([rated("a/b")], "t", {}),
     "course": course.drawn(Course("t", [Night("2026-01-01", 1.0, 0.1)])),
 }
 OF_TEXT: dict[str, Callable[[str, str], str]] = {

@@ -44,19 +44,22 @@ def templates() -> Environment:
     made = Environment(
         loader=PackageLoader("warpgauge.reports"),
         autoescape=True,
-        finalize=_finalized,
+        finalize=lambda value: value if isinstance(value, Markup) else plain(str(value)),
         undefined=StrictUndefined,
         keep_trailing_newline=True,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"breakable": breakable, "anchor": anchor}
-    # Of pictures: the classes of `style`, a number of pixels, and a text that has no room for more.
-    made.filters["wg"] = lambda kinds: " ".join(f"wg-{kind}" for kind in kinds.split())
-    made.filters["px"] = lambda pixels: Markup(f"{pixels:.2f}")
-    made.filters["on_scale"] = lambda change: Markup(f"{on_scale(change):.1f}")
     made.globals |= {"span": span, "plural": plural}
-    made.filters["label"] = lambda words, longest: escape(shortened(words, longest))
+    made.filters |= {
+        "breakable": breakable,
+        "anchor": anchor,
+        # Of pictures: classes of `style`, numbers of pixels, and a text with no room for more.
+        "wg": lambda kinds: " ".join(f"wg-{kind}" for kind in kinds.split()),
+        "px": lambda pixels: Markup(f"{pixels:.2f}"),
+        "on_scale": lambda change: Markup(f"{on_scale(change):.1f}"),
+        "label": lambda words, longest: escape(shortened(words, longest)),
+    }
     return made
 
 
@@ -74,18 +77,9 @@ def render(
     """
     sources = [f"script-src {hash_of(script)}"] if script else []
     sources = ["default-src 'none'", *sources, f"style-src {hash_of(style())}"]
-    return (
-        templates()
-        .get_template(template)
-        .render(
-            title=title,
-            mark=mark,
-            policy="; ".join([*sources, "base-uri 'none'", "form-action 'none'"]),
-            style=Markup(style()),
-            script=Markup(script),
-            **values,
-        )
-    )
+    policy = "; ".join([*sources, "base-uri 'none'", "form-action 'none'"])
+    page = {"title": title, "mark": mark, "policy": policy, "style": Markup(style())}
+    return str(element(template, {**page, "script": Markup(script), **values}))
 
 
 def hash_of(text: str) -> str:
@@ -114,10 +108,6 @@ def on_scale(change: float) -> float:
     """
     share = math.asinh(change / 0.05) / math.asinh(0.25 / 0.05)
     return 75 + 71 * min(max(share, -1.0), 1.0)
-
-
-def _finalized(value: object) -> object:
-    return value if isinstance(value, Markup) else plain(str(value))
 
 
 def anchor(key: str) -> str:

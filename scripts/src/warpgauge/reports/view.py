@@ -262,10 +262,8 @@ class View:
         def gravity(row: Row) -> tuple[int, float]:
             return _GRAVEST.index(row.verdict.outcome), -(row.verdict.bound or 0.0)
 
-        slowest, faster = worst(self.comparison), self.of("faster")
-        if slowest is not None:
-            return next((row for row in self.rows if row.verdict is slowest), None)
-        return min(self.unmeasured, key=gravity, default=None) or next(iter(faster), None)
+        undecided = sorted(self.unmeasured, key=gravity)
+        return next(iter(self.of("slower") or undecided or self.of("faster")), None)
 
 
 def _causes(comparison: Comparison, verdict: Verdict) -> Iterator[str]:
@@ -460,16 +458,7 @@ def gpu_name(record: Record) -> str:
 
 def differences_beside(comparison: Comparison) -> list[tuple[str, str, str]]:
     """Return what differs between the contexts and the two `side`s do not show, not yet inert."""
-    sides = (comparison.baseline, comparison.candidate)
-    if not all(record.sessions for record in sides):
-        return []
-    shown = ("commit", *(newest(record).context.get("commit", "") for record in sides))
-    found = [astuple(one) for one in comparison.differences]
-    return [
-        (key, *(short(one) if key == "commit" else one for one in values))
-        for key, *values in found
-        if (key, *values) != shown
-    ]
+    return [astuple(one) for one in comparison.differences if one.key != "commit"]
 
 
 def nearby(path: Path) -> Path:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 
 from warpgauge.records.counters import rates_of
 from warpgauge.records.model import by_family
@@ -23,7 +22,6 @@ _MARGIN = 1.6  # from the outermost points to the ends of the ceilings, as a fac
 _LONGEST_WORDS = 30  # letters of a ceiling's name
 _MOST_POINTS = 400  # more are not distinguishable
 _RATES = ("bytes_per_second", "flops_per_second", "limit_fraction")
-_NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -41,7 +39,7 @@ class _Row:
         return self.verdict.family
 
 
-def drawn(verdicts: Iterable[Verdict], title: str, links: Mapping[str, str] = _NOTHING) -> str:
+def drawn(verdicts: Iterable[Verdict], title: str, links: Mapping[str, str]) -> str:
     """Return the SVG element of rows that state flops and bytes, or "" without any.
 
     Rows that changed have a label, and a line from the baseline's point; `links` are addresses by

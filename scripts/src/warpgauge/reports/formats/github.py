@@ -79,22 +79,15 @@ def place(root: Path, comparison: Comparison, verdict: Verdict) -> dict[str, obj
 def render(comparison: Comparison) -> str:
     """Return one line per annotation, worst first within a kind; the last counts omitted ones."""
     view, lines = View(comparison), list[str]()
+    refusal = [] if comparison.refusal is None else [plain(headline(comparison))]
+    skips = [str(note) for note in comparison.notes if note.kind == SKIPPED]
+    ours = {"error": [*map(str, comparison.not_built), *refusal], "notice": skips}
     for kind, words in _KINDS.items():
-        found = [
-            command(
-                kind,
-                {**place(ROOT, comparison, row.verdict), "title": f"{row.word}: {inert(row.name)}"},
-                row.sentence,
-            )
-            for row in view.of(*words)
-        ]
-        if kind == "error" and comparison.refusal is not None:
-            found.insert(0, command(kind, _PLAIN, plain(headline(comparison))))
-        if kind == "error":
-            found = [command(kind, _PLAIN, str(note)) for note in comparison.not_built] + found
-        if kind == "notice":
-            skips = (note for note in comparison.notes if note.kind == SKIPPED)
-            found += [command(kind, _PLAIN, str(note)) for note in skips]
+        found = [command(kind, _PLAIN, sentence) for sentence in ours.get(kind, ())]
+        for row in view.of(*words):
+            title = {"title": f"{row.word}: {inert(row.name)}"}
+            where = place(ROOT, comparison, row.verdict)
+            found.append(command(kind, {**where, **title}, row.sentence))
         if len(found) > _SHOWN:
             more = f"and {len(found) - _SHOWN + 1} more: see the log or another report"
             found = [*found[: _SHOWN - 1], command(kind, _PLAIN, more)]

@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain, count
 from pathlib import Path
 from types import MappingProxyType
 
 from markupsafe import Markup
 
+from warpgauge.records import counters
 from warpgauge.records.counters import RESOURCES
 from warpgauge.records.sessions import newest
 from warpgauge.reports import view as views
@@ -35,7 +36,29 @@ MARK = "warpgauge comparison"
 
 _FOLDED = (WITHIN, "skipped")  # words whose rows stand by family, folded
 _MOST_MOVED = 60  # table lines per row of what moved
-_DIGITS = 6  # significant digits of numbers; they are drawn or shown with four
+_DIGITS = 6  # significant digits of numbers; they are drawn with four
+
+# The counters of a row's own page, in this order, then all others. What is no measurement is not
+# shown.
+_COUNTERS = {
+    **RESOURCES,
+    "registers": "registers per thread",
+    "local_bytes": "local memory per thread (spills)",
+    "shared_bytes": "shared memory per block",
+    "flops_per_second": "arithmetic throughput",
+    "bytes_per_second": "memory throughput",
+    counters.LIMIT: "fraction of the limit",
+    counters.SM_CLOCK: "SM clock before the work",
+    "working_sm_clock_hz": "SM clock during the work",
+    counters.REASONS: "NVML's reasons for a lower clock",
+    "spread": "spread of the samples",
+    "discarded": "discarded samples",
+}
+_NO_MEASUREMENTS = (counters.SOURCE_LINE, counters.HOST_CLOCK, counters.FULL_SUITE)
+# Units by the ends of the names of counters.
+_UNITS = {"bytes_per_second": "B/s", "flops_per_second": "FLOP/s", "_bytes": "B", "_hz": "Hz",
+          "_watts": "W", "_celsius": "°C", "_seconds": "s"}  # fmt: skip
+_FRACTIONS = (counters.LIMIT, counters.EXTRA_WORK, counters.CANARY, "spread")
 
 # Characters that could end a script element, or begin markup in it.
 _ESCAPES = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&"})
@@ -84,13 +107,17 @@ def render(comparison: Comparison, *, histories: Mapping[str, Course] = _NO_HIST
 
 
 def _keys(names: Iterable[str]) -> list[str]:
-    """Return the key of each row in links: its inert name, with a number if that is taken."""
-    found: dict[str, None] = {}
-    for number, foreign in enumerate(names, 1):
-        name = text.cut(text.inert(text.cut(foreign, text.LONGEST_NAME)), text.LONGEST_NAME)
-        others = (f"{name}~{other}" for other in count(number))
-        found[next(key for key in chain([name], others) if key not in found)] = None
-    return [*found]
+    """Return the key of each row in links: its inert name, with a number if that may be another's.
+
+    A name that ends like such a key has a number, too.
+    """
+    shown = [text.cut(text.inert(text.cut(name, text.LONGEST_NAME)), text.LONGEST_NAME)
+             for name in names]  # fmt: skip
+    counts = Counter(shown)
+    return [
+        f"{name}~{number}" if counts[name] > 1 or re.search(r"~\d+$", name) else name
+        for number, name in enumerate(shown)
+    ]
 
 
 def _most(rows: Sequence[Row]) -> str:
@@ -125,7 +152,6 @@ def _data(comparison: Comparison, row: Row) -> dict[str, object]:
     medians = [
         [_numbers(times) for times in its.process_medians.values()] if its else [] for its in sides
     ]
-    counters = (one.baseline_counters, one.counters)
     why = one.why
     moved = [[*map(plain, (its.cause, its.what, its.before, its.after))]
              for its in (why.moved[:_MOST_MOVED] if why else ())]  # fmt: skip
@@ -142,12 +168,39 @@ def _data(comparison: Comparison, row: Row) -> dict[str, object]:
         "medians": medians,
         "pairs": _numbers(math.expm1(log) for log in pairs if log is not None),
         "kernels": [*map(plain, kernels)],
-        "counters": [
-            [RESOURCES.get(key, plain(key)), *_numbers(its.get(key) for its in counters)]
-            for key in {**RESOURCES, **one.counters, **one.baseline_counters}
-            if any(key in its for its in counters)
-        ],
+        "counters": _counters(one.baseline_counters, one.counters),
     }
+
+
+def _counters(*sides: Mapping[str, float]) -> list[list[str]]:
+    """Return the name of each counter and its value on both sides, with their units."""
+    known = dict.fromkeys((*sides[0], *sides[1]))
+    keys = [key for key in dict.fromkeys((*_COUNTERS, *known)) if key in known]
+    return [
+        [_COUNTERS.get(key) or _in_words(key), *(_amount(key, side.get(key)) for side in sides)]
+        for key in keys
+        if key not in _NO_MEASUREMENTS
+    ]
+
+
+def _in_words(key: str) -> str:
+    """Return ``core clock`` of core_clock_hz."""
+    unit = next((end for end in _UNITS if key.endswith(end) and end != key), "")
+    return plain(key.removesuffix(unit).replace("_", " "))
+
+
+def _amount(key: str, value: float | None) -> str:
+    if value is None or not math.isfinite(value):
+        return "–"
+    if key in _FRACTIONS:
+        return text.percent(value, sign=False)
+    unit = next((unit for end, unit in _UNITS.items() if key.endswith(end)), "")
+    if unit == "s":
+        return text.duration(value)
+    is_whole = value.is_integer()
+    if unit and not (is_whole and abs(value) < 1000):
+        return text.quantity(value, unit)
+    return f"{value:.{10 if is_whole else 4}g} {unit}".rstrip()
 
 
 def _numbers(values: Iterable[float | None]) -> list[float | None]:
@@ -156,10 +209,7 @@ def _numbers(values: Iterable[float | None]) -> list[float | None]:
 
 def _number(value: float | None) -> float | None:
     """Return a value rounded to `_DIGITS`, or None if it is not finite."""
-    if value is None or not math.isfinite(value):
-        return None
-    rounded = float(f"{value:.{_DIGITS}g}")
-    return int(rounded) if rounded.is_integer() and abs(rounded) < 1e6 else rounded
+    return float(f"{value:.{_DIGITS}g}") if value is not None and math.isfinite(value) else None
 
 
 _OWN = re.compile(rb'<meta name="generator" content="warpgauge comparison">')

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from enum import Enum
 from typing import Annotated, Any
 
@@ -34,11 +33,9 @@ from warpgauge.verdict.comparison import (
     exit_status,
 )
 
-_MOST = sys.float_info.max  # excludes infinity; NaN is within no limits
-Number = Annotated[float, Meta(ge=-_MOST, le=_MOST)]
-Fraction = Annotated[float, Meta(ge=0, le=_MOST)]
-Ratio = Annotated[float, Meta(ge=-1, le=_MOST)]
-Seconds = Annotated[float, Meta(gt=0, le=_MOST)]
+Fraction = Annotated[float, Meta(ge=0)]
+Ratio = Annotated[float, Meta(ge=-1)]
+Seconds = Annotated[float, Meta(gt=0)]
 Chance = Annotated[float, Meta(ge=0, le=1)]
 Count = Annotated[int, Meta(ge=0, le=10**9)]
 
@@ -130,8 +127,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     same_machine_code: bool | None = None
     control: bool = False
     why: Why | None = None
-    counters: dict[str, Number | None] = msgspec.field(default_factory=dict)
-    baseline_counters: dict[str, Number | None] = msgspec.field(default_factory=dict)
+    counters: dict[str, float | None] = {}
+    baseline_counters: dict[str, float | None] = {}
     rows: Rows
 
 

@@ -58,12 +58,6 @@
       if (value >= size) return `${(value / size).toPrecision(4)} ${unit}`;
     return `${(value * 1e9).toPrecision(4)} ns`;
   };
-  const counted = value => {
-    if (value === null) return '–';
-    for (const [size, prefix] of [[1e12, 'T'], [1e9, 'G'], [1e6, 'M']])
-      if (Math.abs(value) >= size) return `${(value / size).toPrecision(4)} ${prefix}`;
-    return String(Number.isInteger(value) ? value : +value.toPrecision(4));
-  };
   const percent = value => `${value > 0 ? '+' : value < 0 ? '−' : ''}${+Math.abs(100 * value).toPrecision(3)} %`;
   const svg = (tag, attributes, text) => {
     const one = document.createElementNS('http://www.w3.org/2000/svg', tag);
@@ -164,8 +158,7 @@
     const past = document.querySelector(`[data-history="${CSS.escape(one.key)}"] svg`);
     if (past) part('History', scrolled('History', past.cloneNode(true)));
     const kernels = one.kernels.some(Boolean) ? [['kernel', ...one.kernels]] : [];
-    const counters = one.counters.map(([name, ...values]) => [name, ...values.map(counted)]);
-    const inner = kernels.concat(counters);
+    const inner = kernels.concat(one.counters);
     if (inner.length) part('Kernels and counters', scrolled('Kernels and counters', listed(sides, inner)));
     dialog.replaceChildren(...parts);
   };

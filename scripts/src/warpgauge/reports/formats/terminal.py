@@ -123,12 +123,12 @@ def _table(view: View, console: Console, verbose: bool) -> None:
         print_text(console, f"geometric mean of {len(logs)} changes: {_mean(logs)}{of_cpu}")
     for count in more:
         print_text(console, f"… and {count} (--format terminal=FILE lists all)")
-    for word, title in ((WITHIN, WITHIN), (CONTROL, "controls, not judged")) if folded else ():
+    for word, words in ((WITHIN, WITHIN), (CONTROL, "controls, not judged")) if folded else ():
         counts = [f"{cut(inert(family), _LONGEST_FAMILY)} {len(members)}"
                   for family, members in view.families(word).items()]  # fmt: skip
         if counts:
             moved = _moved(view.of(word)) if word == CONTROL else ""
-            print_text(console, f"{title}: {', '.join(counts)}{moved}", style="green")
+            print_text(console, f"{words}: {', '.join(counts)}{moved}", style="green")
 
 
 def _moved(rows: Sequence[views.Row]) -> str:
