@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -79,11 +78,10 @@ class Formats:
             check_report(path, baselines, inputs, form.own, form.kind)
 
     def deliver(self, found: object, status: ExitStatus, show: Callable[[], None]) -> ExitStatus:
-        """Write all formats; `show` prints to a terminal. Return the exit status.
+        """Write all formats; `show` prints to a terminal. Return `status`, that of what was found.
 
-        That is `status`, the one of what was found, unless a format left something out: that is
-        reported, and counts as not measured. Raises UserError after writing the rest if something
-        cannot be written; its status never hides a regression.
+        Raises UserError after writing the rest if something cannot be written; its status never
+        hides a regression.
         """
         faults = []
         try:
@@ -93,23 +91,14 @@ class Formats:
                 streams.write(self.shown.render(found))
         except OSError as fault:
             faults.append(f"standard output cannot be written ({fault.strerror or fault})")
-        texts = {path: form.render(found) for form, path in self.files}
-        for path, text in texts.items():
+        for form, path in self.files:
             try:
-                if text:  # times of no benchmark are not written
-                    write(path, text)
+                write(path, form.render(found))
             except UserError as error:  # noqa: PERF203 - a few files
                 faults.append(str(error))
         if faults:
             regressed = status is ExitStatus.REGRESSION
             raise UserError("; ".join(faults), status if regressed else ExitStatus.BAD_USAGE)
-        on_output = () if self.is_for_people else ((self.shown, None),)
-        for form, path in (*on_output, *self.files):
-            if form.left_out and (lacks := form.left_out(found)):
-                what = "leaves out" if path is None or texts[path] else "is not written:"
-                option = form.name if path is None else f"{form.name}={inert(str(path))}"
-                print(f"--format {option} {what} {lacks}", file=sys.stderr)
-                status = ExitStatus.NOT_MEASURED if status is ExitStatus.OK else status
         return status
 
 

@@ -24,15 +24,13 @@ TERMINAL = "terminal"
 class Format:
     """`render` makes the text of a comparison, or of what another table is for.
 
-    `own` matches in every such file, which is a `kind`. A format of times alone, which needs no
-    base to compare with, says with `left_out` which benchmarks it leaves out, and why; "" if none.
+    `own` matches in every such file, which is a `kind`.
     """
 
     name: str
-    render: Callable[[Any], Any]
+    render: Callable[[Any], str]
     kind: str
     own: re.Pattern[bytes]
-    left_out: Callable[[Any], str] | None = None
 
 
 class _Modules(Mapping[str, Format]):

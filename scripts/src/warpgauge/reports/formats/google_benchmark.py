@@ -12,29 +12,23 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 
 from warpgauge.records.counters import rates_of
 from warpgauge.records.fields import number_or_zero
 from warpgauge.records.row import Row
 from warpgauge.records.sessions import newest
 from warpgauge.reports.format import Format
-from warpgauge.system.text import named
-from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
+from warpgauge.verdict.comparison import Comparison, Verdict
 
 _NS = 1e9
 _MARK = "warpgauge_export"  # context key of our files in this format
-_NAME = "google_benchmark"
 
 
 def render(comparison: Comparison) -> str:
-    """Return the document, one row a line; "" if no benchmark has a time."""
-    comparison = exported(comparison)
-    if not comparison.verdicts:
-        return ""
+    """Return the document, one row a line."""
     candidate = comparison.candidate
-    rows = [_row(one, candidate.rows.get(one.name)) for one in comparison.verdicts]
-    context = json.dumps({**_context(newest(candidate).context), _MARK: _NAME}, indent=1)
+    rows = [_row(one, candidate.rows.get(one.name)) for one in timed(comparison)]
+    context = json.dumps({**_context(newest(candidate).context), _MARK: "1"}, indent=1)
     lines = ",\n".join(json.dumps(row, allow_nan=False) for row in rows)
     text = f'{{\n"context": {context},\n"benchmarks": [\n{lines}\n]\n}}\n'
     # "##" begins a command in a build server's log (`text.inert`); JSON can escape it.
@@ -75,29 +69,10 @@ def _row(verdict: Verdict, row: Row | None) -> dict[str, object]:
     }
 
 
-def exported(comparison: Comparison) -> Comparison:
-    """Return the comparison without benchmarks that are unfit; the others have a time."""
-    fit = tuple(verdict for verdict in comparison.verdicts if not _unfit(verdict))
-    return replace(comparison, verdicts=fit)
-
-
-def left_out(comparison: Comparison) -> str:
-    """Return which benchmarks are unfit and why, in words, or "" if none."""
-    expected = [one for one in comparison.verdicts if one.outcome is not Outcome.SKIPPED]
-    unfit: dict[str, list[str]] = {}
-    for verdict in expected:
-        if reason := _unfit(verdict):
-            unfit.setdefault(reason, []).append(verdict.name)
-    words = "; ".join(f"{named(names)}: {reason}" for reason, names in unfit.items())
-    return words if expected else "there is no benchmark"
-
-
-def _unfit(verdict: Verdict) -> str:
-    """Return why a verdict is left out, or ""."""
-    if verdict.candidate_seconds is None:
-        return verdict.outcome.name
-    return "" if 0 < verdict.candidate_seconds * _NS < math.inf else "no time that can be exported"
+def timed(comparison: Comparison) -> list[Verdict]:
+    """Return the verdicts of benchmarks that have a time; the exit status tells of the others."""
+    return [one for one in comparison.verdicts if 0 < (one.candidate_seconds or 0) * _NS < math.inf]
 
 
 _OWN = re.compile(rf'"{_MARK}"\s*:'.encode())
-FORMAT = Format(_NAME, render, "export in Google Benchmark's JSON", _OWN, left_out)
+FORMAT = Format("google_benchmark", render, "export in Google Benchmark's JSON", _OWN)

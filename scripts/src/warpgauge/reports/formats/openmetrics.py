@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from warpgauge.records.counters import rates_of
 from warpgauge.records.sessions import newest
 from warpgauge.reports.format import Format
-from warpgauge.reports.formats.google_benchmark import exported, left_out
+from warpgauge.reports.formats.google_benchmark import timed
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 
 if TYPE_CHECKING:
@@ -33,14 +33,11 @@ _RUN = {"gpu": "gpu_name", "gpu_uuid": "gpu_uuid", "driver": "driver_version", "
 
 
 def render(comparison: Comparison) -> str:
-    """Return the complete exposition; "" if no benchmark has a time."""
+    """Return the complete exposition."""
     from prometheus_client.openmetrics import exposition
 
-    found = exported(comparison)
-    if not found.verdicts:
-        return ""
     write: Callable[[object], bytes] = exposition.generate_latest
-    metrics = list(_metrics(found))
+    metrics = list(_metrics(comparison))
     return write(SimpleNamespace(collect=lambda: metrics)).decode()
 
 
@@ -50,7 +47,7 @@ def _metrics(comparison: Comparison) -> Iterator[Metric]:
 
     session = newest(comparison.candidate)
     run = {key: session.context.get(name, "") for key, name in _RUN.items()}
-    labelled = [(_labels(verdict, run), verdict) for verdict in comparison.verdicts]
+    labelled = [(_labels(verdict, run), verdict) for verdict in timed(comparison)]
     for gauge, words in _GAUGES.items():
         unit = "fraction" if gauge.endswith("_fraction") else gauge
         metric = Metric(f"{_PREFIX}{gauge}", words, "gauge", unit)
@@ -77,5 +74,5 @@ def _labels(verdict: Verdict, run: Mapping[str, str]) -> dict[str, str]:
     return {key: value.encode(errors="backslashreplace").decode() for key, value in told.items()}
 
 
-_OWN = re.compile(rb"\A# (?:HELP|TYPE) warpgauge_")
-FORMAT = Format("openmetrics", render, "OpenMetrics text of warpgauge", _OWN, left_out)
+_OWN = re.compile(rb"\A# (?:(?:HELP|TYPE) warpgauge_|EOF\n)")
+FORMAT = Format("openmetrics", render, "OpenMetrics text of warpgauge", _OWN)
