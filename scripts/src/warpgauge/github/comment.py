@@ -25,7 +25,6 @@ from warpgauge.reports.markdown_text import (
     summary,
     table_head,
     table_row,
-    unbroken,
 )
 from warpgauge.reports.view import Row, View, check_word, rank, worst
 from warpgauge.system.errors import ExitStatus
@@ -232,9 +231,8 @@ def _cell(row: Row | None) -> str:
     if row is None:
         return ""
     if row.verdict.is_changed:
-        return f"**{row.word}** {unbroken(row.size)}"
-    words = ", ".join(dict.fromkeys((row.word, row.size)))
-    return words.replace(" %", unbroken(" %"))
+        return f"**{row.word}** {row.size}"
+    return ", ".join(dict.fromkeys((row.word, row.size)))
 
 
 def to_be_measured(run: Run) -> str:

@@ -80,11 +80,6 @@ def _is_word(index: int, token: str) -> bool:
     return _WORD.fullmatch(token) is not None and _LINKED.search(token) is None
 
 
-def unbroken(words: str) -> str:
-    """Return our own words so that they stay on one line in any column."""
-    return words.replace(" ", "\N{NO-BREAK SPACE}")
-
-
 # A code span or a block of code, which stays as it is, or what lies between these.
 _CODE = re.compile(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)|[^`]+", re.DOTALL)
 

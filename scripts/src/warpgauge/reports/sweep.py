@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -73,20 +73,20 @@ def _pair(point: Measured | Gap | None) -> tuple[str, str]:
 def csv_text(sweep: Sweep) -> str:
     """Return a line per point, with times and their 95 % interval in ns; gaps have no numbers."""
     file = io.StringIO()
-    rows = csv.writer(file, lineterminator="\n")
-    rows.writerow(COLUMNS)
+    lines = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+    lines.writeheader()
     for variant in sweep.variants:
-        for value, point in variant.points.items():
-            numbers = _numbers(point) if isinstance(point, Measured) else [""] * (len(COLUMNS) - 2)
-            rows.writerow([inert(variant.name), value, *numbers])
+        for x, point in variant.points.items():
+            numbers = dict(_numbers(point)) if isinstance(point, Measured) else {}
+            lines.writerow({"variant": inert(variant.name), "x": x, **numbers})
     return file.getvalue()
 
 
-def _numbers(point: Measured) -> list[str]:
-    low, high = point.interval or (None, None)
-    times = [None if one is None else 1e9 * one for one in (point.time, low, high)]
-    rates = [point.rates.get(key) for key in RATES]
-    return ["" if one is None else f"{one:.7g}" for one in (*times, *rates)]
+def _numbers(point: Measured) -> Iterator[tuple[str, str]]:
+    for column, seconds in zip(COLUMNS[2:], (point.time, *(point.interval or ())), strict=False):
+        yield column, f"{1e9 * seconds:.7g}"
+    for column, rate in point.rates.items():
+        yield column, f"{rate:.7g}"
 
 
 # The rates that are drawn, if all points have them, with their units; else times are.

@@ -29,13 +29,12 @@ from warpgauge.reports.pages import anchor, plain
 from warpgauge.reports.pages import render as page
 from warpgauge.reports.view import CONTROL, WITHIN, Group, Row, View
 from warpgauge.system import text
-from warpgauge.verdict.comparison import KERNEL, Comparison, exit_status
+from warpgauge.verdict.comparison import Comparison, exit_status
 from warpgauge.verdict.note import RECORDED
 
 MARK = "warpgauge comparison"
 
 _FOLDED = (WITHIN, "skipped")  # words whose rows stand by family, folded
-_MOST_MOVED = 60  # table lines per row of what moved
 _DIGITS = 6  # significant digits of numbers; they are drawn with four
 
 # The counters of a row's own page, in this order, then all others. What is no measurement is not
@@ -154,11 +153,7 @@ def _data(comparison: Comparison, row: Row) -> dict[str, object]:
     ]
     why = one.why
     moved = [[*map(plain, (its.cause, its.what, its.before, its.after))]
-             for its in (why.moved[:_MOST_MOVED] if why else ())]  # fmt: skip
-    kernels = [its.label if its else "" for its in sides]
-    if not any(kernels):
-        known = (its for its in one.resources if its.key == KERNEL)
-        kernels = next(([its.before, its.after] for its in known), [])
+             for its in (why.moved if why else ())]  # fmt: skip
     return {
         "word": row.word,
         "told": plain(f"{one.clock.value} time · {row.sentence}"),
@@ -167,7 +162,7 @@ def _data(comparison: Comparison, row: Row) -> dict[str, object]:
         "why": [plain(why.paragraph), moved] if why else None,
         "medians": medians,
         "pairs": _numbers(math.expm1(log) for log in pairs if log is not None),
-        "kernels": [*map(plain, kernels)],
+        "kernels": [plain(its.label) if its else "" for its in sides],
         "counters": _counters(one.baseline_counters, one.counters),
     }
 

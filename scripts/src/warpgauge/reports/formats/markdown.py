@@ -21,7 +21,6 @@ from warpgauge.reports.markdown_text import (
     summary,
     table_head,
     table_row,
-    unbroken,
 )
 from warpgauge.reports.view import ACCEPTED, WITHIN, Row, View
 from warpgauge.system.text import cut, inert, plain, plural, shown_as
@@ -70,7 +69,7 @@ def top(comparison: Comparison, sources: Sources = _NO_LINKS) -> list[str]:
 def _in_a_line(row: Row, sources: Sources) -> str:
     """Return ``slower: `name` **+5.0 %**: cause``."""
     is_accepted = row.verdict.is_accepted  # which its reason says, too
-    change = f" **{unbroken(row.size)}**" if row.verdict.is_changed or is_accepted else ""
+    change = f" **{row.size}**" if row.verdict.is_changed or is_accepted else ""
     shown = f"{name(row.name, sources.get(row.name, ''))}{change}"
     return ": ".join(filter(None, ("" if is_accepted else row.word, shown, _brief(row))))
 
@@ -81,7 +80,7 @@ def _brief(row: Row) -> str:
     for part in parts:
         room -= len(plain(part))
         if shown and room < 0:
-            return f"{'; '.join(shown)}; {unbroken(f'and {len(parts) - len(shown)} more')}"
+            return f"{'; '.join(shown)}; and {len(parts) - len(shown)} more"
         shown.append(shown_as(part, lambda text: code(cut(text, _BRIEF))))
     return "; ".join(shown)
 
@@ -169,7 +168,7 @@ def _by_cause(slower: Sequence[Row], sources: Sources) -> Section:
     for cause, (first, *more) in groups.items():
         rest = f" and {len(more)} more" if more else ""
         which = name(first.name, sources.get(first.name, "")) + rest
-        lines.append(table_row((f"{cause}<br>{which}", f"**{unbroken(first.size)}**")))
+        lines.append(table_row((f"{cause}<br>{which}", f"**{first.size}**")))
     return Section("cause{s}", table_head(("slower because", "worst"), numbers=(1,)), lines)
 
 
@@ -177,13 +176,11 @@ def _by_cause(slower: Sequence[Row], sources: Sources) -> Section:
 # GitHub gives a comment in a window of 1000 pixels, so a table has two columns of numbers at most.
 _Columns = Mapping[str, Callable[[Row], str]]
 _CHANGED: _Columns = {
-    "change (95 % interval)": lambda row: (
-        f"{unbroken(row.numbers.change)} ({row.numbers.interval})"
-    ),
-    "old → new": lambda row: f"{unbroken(row.numbers.old)} → {unbroken(row.numbers.new)}",
+    "change (95 % interval)": lambda row: f"{row.numbers.change} ({row.numbers.interval})",
+    "old → new": lambda row: f"{row.numbers.old} → {row.numbers.new}",
 }
-_WITHIN = {"at most": lambda row: unbroken(row.numbers.bound), "old → new": _CHANGED["old → new"]}
-_NEW: _Columns = {"time": lambda row: unbroken(row.numbers.new)}
+_WITHIN = {"at most": lambda row: row.numbers.bound, "old → new": _CHANGED["old → new"]}
+_NEW: _Columns = {"time": lambda row: row.numbers.new}
 
 
 def _table(
