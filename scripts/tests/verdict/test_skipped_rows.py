@@ -12,7 +12,8 @@ from conftest import Loader
 
 from builders import Json, baseline, context, failed, google, google_row, row, run, scaled
 from warpgauge.reports.advice import next_step
-from warpgauge.reports.formats.terminal import plain
+from warpgauge.reports.formats.terminal import render
+from warpgauge.system import layout
 from warpgauge.system.errors import ExitStatus
 from warpgauge.verdict.comparison import Comparison, Outcome, exit_status
 from warpgauge.verdict.comparison_settings import ComparisonSettings
@@ -94,7 +95,7 @@ def test_skips_are_told_once_a_reason(loaded: Loader) -> None:
         "2 benchmarks skipped: needs 2 GPUs.",
         "1 benchmark skipped: no room.",
     ]
-    shown = plain(found)
+    shown = layout.plain(lambda console: render(found, console))
     assert shown.count("needs 2 GPUs") == shown.count("no room") == 1
 
 

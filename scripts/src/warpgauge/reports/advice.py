@@ -49,7 +49,11 @@ def next_step(comparison: Comparison) -> tuple[Step, ...]:
         return ()
     ours, in_pairs = source is Source.RUN, _base(comparison) is not None
     if slowest is not None and ours:
-        return (Step("To reproduce:", _command(comparison, [slowest])), *_accept(comparison))
+        steps = (Step("To reproduce:", _command(comparison, [slowest])),)
+        if in_pairs:  # which have no baseline
+            return steps
+        words = "If the change is intended, commit it and record its times:"
+        return (*steps, Step(words, f"{_bench(comparison.candidate)} --record"))
     if slowest is not None:
         return (Step("Measure both sides again in fresh processes to confirm this."),)
     rows, is_refused = comparison.candidate.rows, comparison.refusal is not None
@@ -120,14 +124,6 @@ def _bound(comparison: Comparison, undecided: Sequence[Verdict]) -> Step:
 
 def _ab(folders: Sequence[str]) -> str:
     return shlex.join(["scripts/warpgauge", "ab", *folders])
-
-
-def _accept(comparison: Comparison) -> tuple[Step, ...]:
-    """Return how to accept an intended change; nothing for pairs, which have no baseline."""
-    if _base(comparison) is not None:
-        return ()
-    words = "If the change is intended, commit it and record its times:"
-    return (Step(words, f"{_bench(comparison.candidate)} --record"),)
 
 
 def _command(comparison: Comparison, rows: Sequence[Verdict]) -> str:

@@ -70,12 +70,8 @@ _NO_BOUND = 9.99
 
 _LONGEST_VALUE = 60  # characters of a value that differs
 
-# Context keys whose difference can change all times, and those that change host times only.
-_OF_EVERY_TIME = (
-    "driver_version", "cuda_driver_version", "runtime_version", "cublas_version", "nccl_version",
-    "nccl_environment", "nvcc_version", "flags", "library_build_type", "ecc", "power_limit_watts",
-    "sm_clock_target_hz", "max_sm_clock_hz", "peer_link",
-)  # fmt: skip
+# Context keys whose difference changes no time, and those that change host times only.
+_OF_NO_TIME = (PROGRAMS, PROCESSES, "commit", "dirty")
 _OF_HOST_TIME = (
     "host_compiler", "library_version", "cpu_model", "kernel_release", "host_name", "mhz_per_cpu",
     "num_cpus", "cpu_scaling_enabled",
@@ -277,7 +273,7 @@ def _causes(comparison: Comparison, verdict: Verdict) -> Iterator[str]:
 
     def weight(one: ResourceChange) -> tuple[bool, int]:
         explains = one.key == KERNEL or one.worse is slower
-        return not explains, _TELLING.index(one.key) if one.key in _TELLING else len(_TELLING)
+        return not explains, _TELLING.index(one.key)
 
     for one in sorted(verdict.resources, key=weight):
         # GitHub takes a number of seven digits for a commit.
@@ -289,7 +285,7 @@ def _causes(comparison: Comparison, verdict: Verdict) -> Iterator[str]:
     if verdict.is_changed and not verdict.resources and not alike:
         of_host = verdict.clock is Clock.HOST
         for differs in comparison.differences:
-            if differs.key in _OF_EVERY_TIME or (of_host and differs.key in _OF_HOST_TIME):
+            if differs.key not in (*_OF_NO_TIME, *(() if of_host else _OF_HOST_TIME)):
                 what = differs.key.removesuffix("_version").replace("_", " ")
                 yield f"perhaps {what} {_differs(differs.baseline, differs.candidate)}"
     if verdict.same_machine_code:
