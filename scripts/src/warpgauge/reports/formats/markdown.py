@@ -87,16 +87,18 @@ def _brief(row: Row) -> str:
 
 @dataclass(frozen=True)
 class Section:
-    """Lines between a head and a foot, the most important first. `noun` is of one, ``note{s}``."""
+    """Lines between a head and a foot, the most important first."""
 
-    noun: str
-    head: str
     lines: Sequence[str]
+    head: str = ""
     foot: str = "\n"
 
     def folded(self, title: str, below: str = "") -> Section:
         """Return it behind the line `title`, with `below` after its lines."""
-        return Section(self.noun, f"{_OPEN}{title}\n\n{self.head}", self.lines, below + _CLOSE)
+        return Section(self.lines, f"{_OPEN}{summary(title)}\n\n{self.head}", below + _CLOSE)
+
+    def folded_if_long(self, title: str) -> Section:
+        return self.folded(title) if len(self.lines) > _SHOWN else self
 
     def filled(self, room: int) -> tuple[str, int]:
         """Return its text within `room`, and its number of lines; "" without lines."""
@@ -116,19 +118,20 @@ def tables(comparison: Comparison, limit: int, sources: Sources = _NO_LINKS) -> 
 
     Names of changed rows lead to `sources`.
     """
-    view = View(comparison)
-    closing = _next(comparison)
-    texts: list[str] = []
-    left_out = Counter[str]()
+    closing, texts, left_out = _next(comparison), list[str](), 0
     room = limit - _RESERVE - len(closing)
-    for section in _sections(view, sources):
+    for section in _sections(View(comparison), sources):
         # After the first line that does not fit, none is added.
         text, shown = ("", 0) if left_out else section.filled(room)
         texts.append(text)
         room -= len(text)
-        if shown < len(section.lines):
-            left_out[section.noun] += len(section.lines) - shown
-    return "".join([*texts, _left_out(left_out), closing])
+        left_out += len(section.lines) - shown
+    if left_out:
+        texts.append(
+            f"**Lines left out for lack of space: {left_out:,}.** `scripts/compare.py BASELINE "
+            "CANDIDATE --verbose` and `--format json=FILE` list everything.\n\n"
+        )
+    return "".join([*texts, closing])
 
 
 def _sections(view: View, sources: Sources) -> Iterator[Section]:
@@ -138,26 +141,19 @@ def _sections(view: View, sources: Sources) -> Iterator[Section]:
     if len(slower) > 1:  # the top says all of one
         yield _by_cause(slower, sources)
     lines = [f"- {_in_a_line(row, sources)}" for row in others]
-    noun = "benchmark{s} not measured or accepted"
-    yield _shown_or_folded(Section(noun, "", lines), _counted(others))
-    rows = _table("changed benchmark{s}", changed, _CHANGED, sources)
+    yield Section(lines).folded_if_long(_counted(others))
+    rows = _table(changed, _CHANGED, sources)
     is_long = len(slower) > 1 or len(changed) > _SHOWN
-    title = summary(f"{_counted(changed)}: each with its interval")
-    yield rows.folded(title) if is_long else rows
+    yield rows.folded(f"{_counted(changed)}: each with its interval") if is_long else rows
     yield _why(view)
     yield _measured(view.comparison)
-    yield _table("new benchmark{s}", new, _NEW).folded(summary(_counted(new)))
-    yield _table(f"benchmark{{s}} {WITHIN}", within, _WITHIN).folded(summary(_counted(within)))
+    yield _table(new, _NEW).folded(_counted(new))
+    yield _table(within, _WITHIN).folded(_counted(within))
 
 
 def _counted(rows: Sequence[Row]) -> str:
     counts = Counter(row.word for row in rows)
     return " · ".join(f"{count} {word}" for word, count in counts.items())
-
-
-def _shown_or_folded(section: Section, title: str) -> Section:
-    is_long = len(section.lines) > _SHOWN
-    return section.folded(summary(title)) if is_long else section
 
 
 def _by_cause(slower: Sequence[Row], sources: Sources) -> Section:
@@ -169,7 +165,7 @@ def _by_cause(slower: Sequence[Row], sources: Sources) -> Section:
         rest = f" and {len(more)} more" if more else ""
         which = name(first.name, sources.get(first.name, "")) + rest
         lines.append(table_row((f"{cause}<br>{which}", f"**{first.size}**")))
-    return Section("cause{s}", table_head(("slower because", "worst"), numbers=(1,)), lines)
+    return Section(lines, table_head(("slower because", "worst"), numbers=(1,)))
 
 
 # A name is one code span, which no column breaks. The longest of ours still fit in the width that
@@ -183,24 +179,21 @@ _WITHIN = {"at most": lambda row: row.numbers.bound, "old → new": _CHANGED["ol
 _NEW: _Columns = {"time": lambda row: row.numbers.new}
 
 
-def _table(
-    noun: str, rows: Sequence[Row], columns: _Columns, sources: Sources = _NO_LINKS
-) -> Section:
+def _table(rows: Sequence[Row], columns: _Columns, sources: Sources = _NO_LINKS) -> Section:
     """Return a section of a table without columns that are empty."""
     cells = {heading: [*map(cell, rows)] for heading, cell in columns.items()}
     filled = {heading: column for heading, column in cells.items() if any(column)}
     names = [name(row.name, sources.get(row.name, "")) for row in rows]
     lines = [*map(table_row, zip(names, *filled.values(), strict=True))]
     head = table_head(("benchmark", *filled), numbers=range(1, 1 + len(filled)))
-    return Section(noun, head, lines)
+    return Section(lines, head)
 
 
 def _why(view: View) -> Section:
     paragraphs = [row.verdict.why.paragraph for row in view.rows if row.verdict.why is not None]
     texts = [cut(" ".join(inert(words).split()), _LONGEST_REASON) for words in paragraphs]
     lines = [f"- {code(text, _LONGEST_REASON)}" for text in texts]
-    title = f"Why it is slower: {plural(len(lines), 'benchmark')}"
-    return _shown_or_folded(Section("reason{s} of slowdowns", "", lines), title)
+    return Section(lines).folded_if_long(f"Why it is slower: {plural(len(lines), 'benchmark')}")
 
 
 def _measured(comparison: Comparison) -> Section:
@@ -215,8 +208,7 @@ def _measured(comparison: Comparison) -> Section:
         title += f" · {plural(count, noun)}" if count else ""
     decision = views.rule(comparison)
     below = decision and f"\n{prose(decision, longest=OUR_OWN)}\n"
-    section = Section("line{s} on how it was measured", "", lines)
-    return section.folded(summary(title), below)
+    return Section(lines).folded(title, below)
 
 
 def _next(comparison: Comparison) -> str:
@@ -228,16 +220,6 @@ def _next(comparison: Comparison) -> str:
     blocks = [f"{prose(step.words)}\n\n```sh\n{step.command}\n```\n" for step in steps]
     text = "\n".join(blocks) + policy_entry(comparison, slowest)
     return f"{_OPEN}{summary('To reproduce, or to accept')}\n\n{text}{_CLOSE}"
-
-
-def _left_out(counts: Mapping[str, int]) -> str:
-    if not counts:
-        return ""
-    them = (f"{count:,} {noun.format(s='s' * (count != 1))}" for noun, count in counts.items())
-    return (
-        f"**Left out for lack of space: {', '.join(them)}.** `scripts/compare.py BASELINE "
-        "CANDIDATE --verbose` and `--format json=FILE` list everything.\n\n"
-    )
 
 
 _OWN = re.compile(re.escape(MARK.encode()))
