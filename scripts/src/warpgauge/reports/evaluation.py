@@ -25,17 +25,8 @@ from warpgauge.verdict.comparison import Comparison, Outcome
 from warpgauge.verdict.evaluation import MEMORY, SpeedUp
 from warpgauge.verdict.note import listed
 
-_HEADING = (
-    "correct",
-    "memory",
-    "→",
-    "time",
-    "→",
-    "speed-up",
-    "95 % interval",
-    "of limit",
-    "result",
-)
+_HEADING = ("correct", "memory", "→", "time", "→", "speed-up", "95 % interval", "of limit",
+            "result")  # fmt: skip
 _DISPENSABLE = (7, 1, 2, 6)  # columns that a narrow terminal drops, in this order
 _STYLES = {Outcome.IMPROVED: "green", Outcome.PASS: "", Outcome.REGRESSION: "red"}
 _NO_AXES = "(no axes)"

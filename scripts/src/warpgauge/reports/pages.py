@@ -10,7 +10,6 @@ import base64
 import hashlib
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -123,19 +122,6 @@ def breakable(text: str) -> Markup:
 
 MARK = "warpgauge site"
 REPORT, INDEX = "report.html", "index.html"
-
-
-@dataclass(frozen=True)
-class Gpu:
-    """A row of the index. An empty `verdict` means no report; `nights` counts the history's."""
-
-    slug: str
-    name: str
-    nights: int
-    verdict: str = ""
-    day: str = ""
-    commit: str = ""
-    run_url: str = ""
 
 
 def of_site(title: str, **values: object) -> str:

@@ -246,14 +246,14 @@ def pages(
     return ExitStatus.NOT_MEASURED if history.faults else ExitStatus.OK
 
 
-def _write_gpu(out: Path, measured: Sequence[Night], gpu: Gpu, newest: Newest | None) -> site.Gpu:
+def _write_gpu(
+    out: Path, measured: Sequence[Night], gpu: Gpu, newest: Newest | None
+) -> Mapping[str, object]:
     """Write a GPU's folder, and return its row in the index."""
-    count, families = len(measured), _families(courses(measured))
-    row = site.Gpu(gpu.slug, gpu.name, count)
-    folder = out / gpu.slug
+    families, folder = _families(courses(measured)), out / gpu.slug
+    row = {"slug": gpu.slug, "name": gpu.name, "nights": len(measured), "newest": newest}
     if newest is not None:
-        told = (check_word(exit_status(newest.found)), newest.day, short(newest.commit), newest.url)
-        row = site.Gpu(gpu.slug, gpu.name, count, *told)
+        row |= {"check": check_word(exit_status(newest.found)), "commit": short(newest.commit)}
         _write(folder / site.REPORT, FORMATS["html"].render(newest.found))
     for family, those in families.items():
         page = site.of_site(f"{gpu.name}: {family}", gpu=row, pictures=map(course.drawn, those))
