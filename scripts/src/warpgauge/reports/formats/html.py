@@ -7,7 +7,6 @@ a row's own page. A policy in the page allows only its one style and its one scr
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections import Counter
@@ -15,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
+import msgspec
 from markupsafe import Markup
 
 from warpgauge.records import counters
@@ -52,12 +52,15 @@ _COUNTERS = {
     counters.REASONS: "NVML's reasons for a lower clock",
     "spread": "spread of the samples",
     "discarded": "discarded samples",
+    counters.EXTRA_WORK: "extra work",
+    counters.CANARY: "slowdown of an empty kernel",
 }
 _NO_MEASUREMENTS = (counters.SOURCE_LINE, counters.HOST_CLOCK, counters.FULL_SUITE)
 # Units by the ends of the names of counters.
 _UNITS = {"bytes_per_second": "B/s", "flops_per_second": "FLOP/s", "_bytes": "B", "_hz": "Hz",
-          "_watts": "W", "_celsius": "°C", "_seconds": "s"}  # fmt: skip
-_FRACTIONS = (counters.LIMIT, counters.EXTRA_WORK, counters.CANARY, "spread")
+          "_watts": "W", "_celsius": "°C", "_seconds": "s",
+          **dict.fromkeys((counters.LIMIT, counters.EXTRA_WORK, counters.CANARY, "spread"), "%"),
+          }  # fmt: skip
 
 # Characters that could end a script element, or begin markup in it.
 _ESCAPES = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&"})
@@ -73,7 +76,7 @@ def render(comparison: Comparison, *, histories: Mapping[str, Course] = _NO_HIST
     keys = dict(zip((row.name for row in rows), _keys(row.name for row in rows), strict=True))
     known = {row.name: histories.get(row.name) for row in rows if row.verdict.is_changed}
     data = [{"key": keys[row.name], **_data(comparison, row)} for row in rows]
-    data_in_json = json.dumps(data, separators=(",", ":"), allow_nan=False).translate(_ESCAPES)
+    data_in_json = msgspec.json.encode(data).decode().translate(_ESCAPES)  # NaN becomes null
     of_roofline = " · ".join(filter(None, ("Roofline", views.gpu_name(comparison.candidate))))
     links = {name: f"#row={anchor(key)}" for name, key in keys.items()}
     groups = [group for group in view.groups if group.word != CONTROL]
@@ -127,9 +130,7 @@ def _most(rows: Sequence[Row]) -> str:
 
 def _facts(comparison: Comparison) -> list[str]:
     """Return where and when it was measured, how what changed was found, and if it is recorded."""
-    sessions = comparison.candidate.sessions
-    date = newest(comparison.candidate).context.get("date", "") if sessions else ""
-    when = date[:16].replace("T", " ")
+    when = newest(comparison.candidate).context.get("date", "")[:16].replace("T", " ")
     marks = [str(note) for note in comparison.notes if note.kind == RECORDED]
     how = views.how_found(comparison).rstrip(".")
     return [*filter(None, (views.gpu_name(comparison.candidate), when, how, *marks))]
@@ -147,49 +148,38 @@ def _data(comparison: Comparison, row: Row) -> dict[str, object]:
     one = row.verdict
     change = one.change
     sides = [its.rows.get(one.name) for its in (comparison.baseline, comparison.candidate)]
-    pairs = [pair.log_ratio for pair in sides[1].pairs] if sides[1] else []
-    medians = [
-        [_numbers(times) for times in its.process_medians.values()] if its else [] for its in sides
-    ]
+    pairs = sides[1].pairs if sides[1] else ()
+    of_sides = (one.baseline_counters, one.counters)
+    known = {**of_sides[0], **of_sides[1]}
+    keys = [key for key in {**_COUNTERS, **known} if key in known and key not in _NO_MEASUREMENTS]
     why = one.why
     moved = [[*map(plain, (its.cause, its.what, its.before, its.after))]
              for its in (why.moved if why else ())]  # fmt: skip
     return {
         "word": row.word,
         "told": plain(f"{one.clock.value} time · {row.sentence}"),
-        "interval": _numbers((change.ratio, change.low, change.high)) if change else [None] * 3,
-        "tolerance": _number(one.tolerance),
+        "interval": _rounded((change.ratio, change.low, change.high)) if change else [None] * 3,
+        "tolerance": one.tolerance,
         "why": [plain(why.paragraph), moved] if why else None,
-        "medians": medians,
-        "pairs": _numbers(math.expm1(log) for log in pairs if log is not None),
+        "medians": [[*map(_rounded, its.process_medians.values())] if its else [] for its in sides],
+        "pairs": _rounded(math.expm1(its.log_ratio) for its in pairs if its.log_ratio is not None),
         "kernels": [plain(its.label) if its else "" for its in sides],
-        "counters": _counters(one.baseline_counters, one.counters),
+        "counters": [_counter(key, of_sides) for key in keys],
     }
 
 
-def _counters(*sides: Mapping[str, float]) -> list[list[str]]:
-    """Return the name of each counter and its value on both sides, with their units."""
-    known = dict.fromkeys((*sides[0], *sides[1]))
-    keys = [key for key in dict.fromkeys((*_COUNTERS, *known)) if key in known]
-    return [
-        [_COUNTERS.get(key) or _in_words(key), *(_amount(key, side.get(key)) for side in sides)]
-        for key in keys
-        if key not in _NO_MEASUREMENTS
-    ]
+def _counter(key: str, sides: Sequence[Mapping[str, float]]) -> list[str]:
+    """Return the name of a counter, and its value on both sides."""
+    end, unit = next((pair for pair in _UNITS.items() if key.endswith(pair[0])), ("", ""))
+    name = _COUNTERS.get(key) or plain(key.removesuffix(end).replace("_", " "))
+    return [name, *(_amount(side.get(key), unit) for side in sides)]
 
 
-def _in_words(key: str) -> str:
-    """Return ``core clock`` of core_clock_hz."""
-    unit = next((end for end in _UNITS if key.endswith(end) and end != key), "")
-    return plain(key.removesuffix(unit).replace("_", " "))
-
-
-def _amount(key: str, value: float | None) -> str:
+def _amount(value: float | None, unit: str) -> str:
     if value is None or not math.isfinite(value):
         return "–"
-    if key in _FRACTIONS:
+    if unit == "%":
         return text.percent(value, sign=False)
-    unit = next((unit for end, unit in _UNITS.items() if key.endswith(end)), "")
     if unit == "s":
         return text.duration(value)
     is_whole = value.is_integer()
@@ -198,13 +188,8 @@ def _amount(key: str, value: float | None) -> str:
     return f"{value:.{10 if is_whole else 4}g} {unit}".rstrip()
 
 
-def _numbers(values: Iterable[float | None]) -> list[float | None]:
-    return [*map(_number, values)]
-
-
-def _number(value: float | None) -> float | None:
-    """Return a value rounded to `_DIGITS`, or None if it is not finite."""
-    return float(f"{value:.{_DIGITS}g}") if value is not None and math.isfinite(value) else None
+def _rounded(values: Iterable[float]) -> list[float]:
+    return [float(f"{value:.{_DIGITS}g}") for value in values]
 
 
 _OWN = re.compile(rb'<meta name="generator" content="warpgauge comparison">')
