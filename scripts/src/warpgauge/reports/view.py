@@ -166,10 +166,8 @@ class Row:
 
     @property
     def details(self) -> tuple[str, ...]:
-        """What a report shows below the row, whose group names the cause of a change."""
-        why = foreign(self.verdict.why.paragraph, LONGEST_TEXT) if self.verdict.why else ""
-        causes = "" if self.verdict.is_changed else self.cause
-        return (*filter(None, (why, *self.reasons, causes)),)
+        """What stands below the row, whose group names the cause of a change."""
+        return self.reasons if self.verdict.is_changed else (*self.reasons, *self.causes)
 
     @property
     def size(self) -> str:

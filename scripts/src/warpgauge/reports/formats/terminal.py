@@ -115,9 +115,8 @@ def _table(view: View, console: Console, verbose: bool) -> None:
         print_text(console, title)
         for row in members:
             print_text(console, columns.line(lines[row.name]))
-            causes = () if group.cause else row.causes
-            if said := text.plain("; ".join((*causes, *row.reasons))):
-                print_text(console, said, indent=6, style="dim")
+            if row.details:
+                print_text(console, text.plain("; ".join(row.details)), indent=6, style="dim")
     if len(logs) > 1:
         of_cpu = f", CPU {_mean(cpu_logs)}" if len(cpu_logs) == len(logs) else ""
         print_text(console, f"geometric mean of {len(logs)} changes: {_mean(logs)}{of_cpu}")
