@@ -52,11 +52,10 @@ def _metrics(comparison: Comparison) -> Iterator[Metric]:
         unit = "fraction" if gauge.endswith("_fraction") else gauge
         metric = Metric(f"{_PREFIX}{gauge}", words, "gauge", unit)
         for labels, verdict in labelled:
-            values = {"seconds": verdict.candidate_seconds or 0.0, **rates_of(verdict.counters)}
-            if verdict.bound is not None:
-                values["bound_fraction"] = verdict.bound
-            if gauge in values:
-                metric.add_sample(metric.name, labels, values[gauge])
+            times = {"seconds": verdict.candidate_seconds, "bound_fraction": verdict.bound}
+            value = {**times, **rates_of(verdict.counters)}.get(gauge)
+            if value is not None:
+                metric.add_sample(metric.name, labels, value)
         if metric.samples:
             yield metric
     if comparison.refusal is None:
