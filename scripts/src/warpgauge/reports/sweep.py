@@ -101,7 +101,8 @@ def plain(sweep: Sweep) -> str:
 
 def svg(sweep: Sweep) -> str:
     """Return the SVG document. Raise UserError if no value is above zero: no axis can show it."""
-    shown = {at: points for at, one in enumerate(sweep.variants) if (points := _curve(one))}
+    curves = {at: _curve(variant) for at, variant in enumerate(sweep.variants)}
+    shown = {at: points for at, points in curves.items() if any(points.values())}
     measured = [point for points in shown.values() for point in points.values() if point]
     if not measured:
         raise UserError(f"nothing to plot: no value of {inert(sweep.axis)} is above 0")
@@ -119,23 +120,21 @@ def svg(sweep: Sweep) -> str:
             tooltip += f", {limit} of the roofline"
         return Point(x, drawn[0], low, high, tooltip)
 
-    curves = []
+    every = _ceilings(sweep, shown, rate)
     for at, points in shown.items():
         name = sweep.variants[at].name
         line = [drawn_point(name, x, point) if point else None for x, point in points.items()]
-        curves.append(Series(name, line, at))
+        every.append(Series(name, line, at))
     families = ", ".join(sorted({one.name.split("/", 1)[0] for one in sweep.variants}))
     title = " · ".join(filter(None, (f"{families} over {sweep.axis}", gpu_name(sweep.record))))
     up = chart.of_rates(_DRAWN[rate]) if rate else TIMES
-    every = [*_ceilings(sweep, shown, rate), *curves]
     return chart.document(chart.drawn(every, title, sweep.axis, up), MARK)
 
 
 def _curve(variant: Variant) -> _Curve:
-    """Return the points at values above zero, None for a gap; empty if all are gaps."""
-    points = {value: point for value, point in variant.points.items() if value > 0}
-    found = {v: point if isinstance(point, Measured) else None for v, point in points.items()}
-    return found if any(found.values()) else {}
+    """Return the points at values above zero, None for a gap."""
+    points = variant.points.items()
+    return {x: point if isinstance(point, Measured) else None for x, point in points if x > 0}
 
 
 def _ceilings(sweep: Sweep, shown: Mapping[int, _Curve], rate: str) -> list[Series]:

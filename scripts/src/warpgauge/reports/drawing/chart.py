@@ -123,7 +123,7 @@ _HIGHEST_BAND = 1.15
 
 @dataclass(frozen=True)
 class Point:
-    """`low` to `high` is the interval of `y`, if known; `tooltip` is the tooltip.
+    """`low` to `high` is the interval of `y`, if known.
 
     A `label` stands beside the point if it has room. `href` is the address that a click leads to.
     """
