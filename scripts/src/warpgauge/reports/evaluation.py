@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 
 import msgspec
 from rich.console import Console
@@ -56,11 +57,6 @@ def headline(evaluation: judged.Evaluation) -> str:
     if faster:
         return f"FASTER at {faster} {of}, slower at none."
     return f"EQUAL at {plural(len(points), 'point')}."
-
-
-def plain(evaluation: judged.Evaluation) -> str:
-    """Return the whole report without colour, for a file."""
-    return layout.plain(lambda console: render(evaluation, console))
 
 
 def render(evaluation: judged.Evaluation, console: Console) -> None:
@@ -238,7 +234,8 @@ _OWN = rb'"warpgauge_format"\s*:\s*"evaluation/'
 FORMATS = {
     form.name: form
     for form in (
-        Format(TERMINAL, plain, "evaluation in plain text", re.compile(_FIRST)),
+        Format(TERMINAL, lambda found: layout.plain(partial(render, found)),
+               "evaluation in plain text", re.compile(_FIRST)),
         Format("json", json, "JSON of an evaluation", re.compile(_OWN)),
     )
-}
+}  # fmt: skip
