@@ -159,7 +159,7 @@ def test_ten_thousand_rows_stay_within_the_limit() -> None:
     assert text.count("\n| `family") > 100
     assert len(re.findall(r"^\| `family\d+/REGRESSION/", text, flags=re.MULTILINE)) == 50
     shown = text.count("/PASS/")
-    assert f"**Lines left out for lack of space: {9900 - shown:,}.**" in text
+    assert f"**Left out for lack of space: {9900 - shown:,} lines.**" in text
     # What is cut still has whole tables and closed folds.
     assert text.count("<details>") == text.count("</details>")
     assert all(len(sizes) == 1 for sizes in table_sizes(RENDERER.render(text)))
@@ -172,7 +172,7 @@ def test_what_is_least_important_is_cut_first_and_everything_cut_is_counted() ->
     shown = text.count("\n| `family")
     assert 0 < shown < 2000
     # Of the table, on how it was measured, and within tolerance.
-    assert f"left out for lack of space: {2000 - shown + 2 + 2:,}.**" in text
+    assert f"Left out for lack of space: {2000 - shown + 2 + 2:,} lines.**" in text
     assert "scripts/bench --filter" in text
 
 
@@ -226,7 +226,7 @@ def test_a_reason_is_whole_words_within_its_limit() -> None:
     few = tables(comparison(rows[:1]), LIMIT)
     (line,) = (line for line in few.splitlines() if "Registers spill" in line)
     assert 1000 < len(line) < 1800
-    assert "Lines left out for lack of space: " in tables(found, 2500)
+    assert "Left out for lack of space: " in tables(found, 2500)
 
 
 def test_names_of_rows_that_matter_lead_to_their_source_and_to_nothing_else() -> None:

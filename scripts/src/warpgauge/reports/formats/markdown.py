@@ -127,9 +127,10 @@ def tables(comparison: Comparison, limit: int, sources: Sources = _NO_LINKS) -> 
         room -= len(text)
         left_out += len(section.lines) - shown
     if left_out:
+        count = f"{left_out:,} line{'s' * (left_out != 1)}"
         texts.append(
-            f"**Lines left out for lack of space: {left_out:,}.** `scripts/compare.py BASELINE "
-            "CANDIDATE --verbose` and `--format json=FILE` list everything.\n\n"
+            f"**Left out for lack of space: {count}.** `scripts/compare.py BASELINE CANDIDATE "
+            "--verbose` and `--format json=FILE` list everything.\n\n"
         )
     return "".join([*texts, closing])
 
