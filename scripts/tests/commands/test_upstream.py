@@ -109,7 +109,7 @@ def test_two_programs_run_in_turns_and_say_so(capsys: pytest.CaptureFixture[str]
     old, new = program("old", {"a": 10.0}), program("new", {"a": 30.0})
     rows = compared(["benchmarks", old, new, "--benchmark_repetitions=2", "--", "--own"])
     assert times(rows) == {"a": (pytest.approx(10e-9), pytest.approx(30e-9))}
-    assert rows["a"]["processes"] == {"baseline": 3, "candidate": 3}
+    assert rows["a"]["processes"] == [3, 3]
     assert calls("old") == calls("new") == [["--benchmark_repetitions=2", "--own"]] * 3
     assert "Running old and new in 3 processes a side, in turns" in capsys.readouterr().err
 

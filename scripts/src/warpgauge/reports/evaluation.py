@@ -22,7 +22,7 @@ from warpgauge.system.errors import ExitStatus
 from warpgauge.system.layout import Cells, Columns, print_facts, print_text
 from warpgauge.system.text import clause, digits, duration, inert, of_limit, percent, plural
 from warpgauge.verdict import evaluation as judged
-from warpgauge.verdict.comparison import Comparison, Outcome
+from warpgauge.verdict.comparison import Outcome
 from warpgauge.verdict.evaluation import MEMORY, SpeedUp
 from warpgauge.verdict.note import listed
 
@@ -166,18 +166,19 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
     """Both kernels at one point. `axes` holds each axis's value as written in the name.
 
     `verdict.outcome`: IMPROVED is faster, PASS equal, REGRESSION slower, INCONCLUSIVE undecided.
-    The others have no speed-up. A side whose state in `verdict.rows` is measured is right. Of the
-    counters, max_error is the largest error of an element against the reference in double
-    precision.
+    The others have no speed-up. A side without an error is right. Of the counters, max_error is the
+    largest error of an element against the reference in double precision.
     """
 
     axes: dict[str, str]
+    base_error: str | None
+    candidate_error: str | None
     within_memory_limit: bool
-    speed_up: SpeedUp | None = None
+    speed_up: SpeedUp | None
     verdict: Verdict
 
 
-class Evaluation(contract.Document, frozen=True, kw_only=True, tag="evaluation/2"):
+class Evaluation(contract.Document, frozen=True, kw_only=True, tag="evaluation/3"):
     """The output of scripts/warpgauge evaluate --format json.
 
     Times are seconds per operation. A later warpgauge may add keys within a version of the format:
@@ -192,13 +193,13 @@ class Evaluation(contract.Document, frozen=True, kw_only=True, tag="evaluation/2
     candidate: str
     headline: str
     exit_status: ExitStatus
-    gpu_name: str | None = None
-    memory_limit_bytes: int | None = None
-    points: tuple[Point, ...] = ()
-    geometric_mean: SpeedUp | None = None
-    base_alone: tuple[str, ...] = ()
-    candidate_alone: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    gpu_name: str | None
+    memory_limit_bytes: int | None
+    points: tuple[Point, ...]
+    geometric_mean: SpeedUp | None
+    base_alone: tuple[str, ...]
+    candidate_alone: tuple[str, ...]
+    notes: tuple[str, ...]
 
 
 def json(found: judged.Evaluation) -> str:
@@ -210,7 +211,7 @@ def json(found: judged.Evaluation) -> str:
         exit_status=found.exit_status,
         gpu_name=found.gpu_name,
         memory_limit_bytes=found.memory_limit,
-        points=tuple(_point_of(found.comparison, point) for point in found.points),
+        points=tuple(map(_point_of, found.points)),
         geometric_mean=found.geometric_mean,
         base_alone=found.alone[0],
         candidate_alone=found.alone[1],
@@ -219,13 +220,15 @@ def json(found: judged.Evaluation) -> str:
     return written(document)
 
 
-def _point_of(comparison: Comparison, point: judged.Point) -> Point:
+def _point_of(point: judged.Point) -> Point:
     parts = (part.partition(":") for part in point.verdict.name.split("/")[1:])
     return Point(
         axes={axis: value for axis, _, value in parts},
+        base_error=point.base.error,
+        candidate_error=point.candidate.error,
         within_memory_limit=point.is_within_memory,
         speed_up=point.speed_up,
-        verdict=verdict_of(comparison, point.verdict),
+        verdict=verdict_of(point.verdict),
     )
 
 

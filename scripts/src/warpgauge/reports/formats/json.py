@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import json
 import re
-from enum import Enum
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
 from warpgauge.records.counters import Clock
 from warpgauge.records.model import Record, Session, Source
-from warpgauge.records.row import Row, Why
+from warpgauge.records.row import Why
 from warpgauge.records.sessions import newest_last
 from warpgauge.reports.format import Format
 from warpgauge.reports.view import headline, nearby, worst
@@ -40,15 +39,6 @@ Chance = Annotated[float, Meta(ge=0, le=1)]
 Count = Annotated[int, Meta(ge=0, le=10**9)]
 
 
-class State(Enum):
-    """The state of a benchmark in a file."""
-
-    ABSENT = "absent"
-    MEASURED = "measured"
-    FAILED = "failed"
-    SKIPPED = "skipped"
-
-
 class Side(msgspec.Struct, frozen=True):
     """One side of the comparison; its rows are in the file. The newest session is the last.
 
@@ -68,20 +58,6 @@ class Change(msgspec.Struct, frozen=True):
     high: Ratio | None
 
 
-class Processes(msgspec.Struct, frozen=True):
-    """How many processes were compared."""
-
-    baseline: Count
-    candidate: Count
-
-
-class Rows(msgspec.Struct, frozen=True):
-    """The state of the benchmark in each side's file."""
-
-    baseline: State
-    candidate: State
-
-
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """One benchmark: `name` is its key in the baseline, `family` the part before the first slash.
 
@@ -95,7 +71,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     cause, adjusted for the number of benchmarks judged together. `minimum_effect` is the smallest
     change that counts. `bound`: the candidate is slower by at most this, with 99 % confidence; if
     negative, it is faster. A PASS has a bound within the `tolerance`; a control of the host has
-    none.
+    none. `processes`: how many of the baseline and of the candidate were compared.
 
     `reason`: why the outcome is what it is, if that needs words, else empty. `accepted`: a policy's
     reason for not counting a change, else empty. `resources`: resources of an operation that
@@ -108,28 +84,27 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     name: Annotated[str, Meta(min_length=1)]
-    family: str = ""
+    family: str
     outcome: Outcome
-    by_time: Outcome | None = None
+    by_time: Outcome | None
     clock: Clock
-    evidence: Evidence = Evidence.NONE
-    baseline_seconds: Seconds | None = None
-    candidate_seconds: Seconds | None = None
-    change: Change | None = None
-    p: Chance | None = None
-    minimum_effect: Fraction | None = None
-    bound: Ratio | None = None
-    tolerance: Fraction | None = None
-    processes: Processes | None = None
-    reason: str = ""
-    accepted: str = ""
-    resources: tuple[ResourceChange, ...] = ()
-    same_machine_code: bool | None = None
-    control: bool = False
-    why: Why | None = None
-    counters: dict[str, float | None] = {}
-    baseline_counters: dict[str, float | None] = {}
-    rows: Rows
+    evidence: Evidence
+    baseline_seconds: Seconds | None
+    candidate_seconds: Seconds | None
+    change: Change | None
+    p: Chance | None
+    minimum_effect: Fraction | None
+    bound: Ratio | None
+    tolerance: Fraction | None
+    processes: tuple[Count, Count] | None
+    reason: str
+    accepted: str
+    resources: tuple[ResourceChange, ...]
+    same_machine_code: bool | None
+    control: bool
+    why: Why | None
+    counters: dict[str, float | None]
+    baseline_counters: dict[str, float | None]
 
 
 class Note(msgspec.Struct, frozen=True):
@@ -142,7 +117,7 @@ class Note(msgspec.Struct, frozen=True):
     text: str
 
 
-class Comparison(contract.Document, frozen=True, kw_only=True, tag="comparison/3"):
+class Comparison(contract.Document, frozen=True, kw_only=True, tag="comparison/4"):
     """The output of scripts/compare.py --format json and scripts/bench --format json.
 
     Times are seconds per operation, ratios are fractions (0.05 is 5 %), and unknown or non-finite
@@ -160,23 +135,38 @@ class Comparison(contract.Document, frozen=True, kw_only=True, tag="comparison/3
     regression, or null.
     """
 
-    headline: str = ""
-    exit_status: ExitStatus | None = None
-    refusal: str | None = None
-    alpha: Annotated[float, Meta(gt=0, lt=1)] | None = None
-    counts: dict[Outcome, Count] = msgspec.field(default_factory=dict)
+    headline: str
+    exit_status: ExitStatus | None
+    refusal: str | None
+    alpha: Annotated[float, Meta(gt=0, lt=1)] | None
+    counts: dict[Outcome, Count]
     baseline: Side
     candidate: Side
     verdicts: tuple[Verdict, ...]
-    differences: tuple[ContextDifference, ...] = ()
-    notes: tuple[Note, ...] = ()
-    method: Note | None = None
-    worst: str | None = None
+    differences: tuple[ContextDifference, ...]
+    notes: tuple[Note, ...]
+    method: Note | None
+    worst: str | None
 
 
 def render(comparison: judged.Comparison) -> str:
     """Return the document as indented JSON with a final newline."""
-    return written(document(comparison))
+    slowest, method = worst(comparison), comparison.method
+    document = Comparison(
+        headline=plain(headline(comparison)),
+        exit_status=exit_status(comparison),
+        refusal=comparison.refusal,
+        alpha=comparison.alpha,
+        counts={outcome: comparison.count(outcome) for outcome in Outcome},
+        baseline=_side(comparison.baseline),
+        candidate=_side(comparison.candidate),
+        verdicts=tuple(map(verdict_of, comparison.verdicts)),
+        differences=comparison.differences,
+        notes=tuple(Note(note.kind, str(note)) for note in comparison.notes),
+        method=None if method is None else Note(method.kind, str(method)),
+        worst=slowest.name if slowest is not None else None,
+    )
+    return written(document)
 
 
 def written(document: contract.Document) -> str:
@@ -188,47 +178,14 @@ def written(document: contract.Document) -> str:
     return text.replace("##", "#\\u0023") + "\n"
 
 
-def document(comparison: judged.Comparison) -> Comparison:
-    """Return the document that `render` writes, with numbers that may not be finite."""
-    slowest, method = worst(comparison), comparison.method
-    return Comparison(
-        headline=plain(headline(comparison)),
-        exit_status=exit_status(comparison),
-        refusal=comparison.refusal,
-        alpha=comparison.alpha,
-        counts={outcome: comparison.count(outcome) for outcome in Outcome},
-        baseline=_side(comparison.baseline),
-        candidate=_side(comparison.candidate),
-        verdicts=tuple(verdict_of(comparison, verdict) for verdict in comparison.verdicts),
-        differences=comparison.differences,
-        notes=tuple(Note(note.kind, str(note)) for note in comparison.notes),
-        method=None if method is None else Note(method.kind, str(method)),
-        worst=slowest.name if slowest is not None else None,
-    )
-
-
 def _side(record: Record) -> Side:
     sessions = tuple(newest_last(record.sessions.values()))
     return Side(str(nearby(record.path)), record.source, sessions)
 
 
-def verdict_of(comparison: judged.Comparison, verdict: judged.Verdict) -> Verdict:
+def verdict_of(verdict: judged.Verdict) -> Verdict:
     """Return the JSON of one benchmark."""
-    rows = (side.rows.get(verdict.name) for side in (comparison.baseline, comparison.candidate))
-    apart: dict[str, Any] = {
-        "processes": verdict.processes and Processes(*verdict.processes),
-        "rows": Rows(*map(_state, rows)),
-    }
-    alike = [key for key in Verdict.__struct_fields__ if key not in apart]
-    return Verdict(**{key: getattr(verdict, key) for key in alike}, **apart)
-
-
-def _state(row: Row | None) -> State:
-    if row is None:
-        return State.ABSENT
-    if row.error is None:
-        return State.MEASURED
-    return State.SKIPPED if row.skipped else State.FAILED
+    return Verdict(**{key: getattr(verdict, key) for key in Verdict.__struct_fields__})
 
 
 _OWN = re.compile(rb'"warpgauge_format"\s*:\s*"comparison/')
