@@ -14,12 +14,12 @@ from warpgauge.records.counters import Clock
 from warpgauge.records.model import BUILD_DIR, FILE, MANIFEST, PROGRAMS, Record, Source
 from warpgauge.records.names import FULL_SUITE
 from warpgauge.records.sessions import are_paired, newest
-from warpgauge.reports.view import is_other_project, is_recorded, worst
+from warpgauge.reports.view import is_other_project, worst
 from warpgauge.system.git import is_full, short
 from warpgauge.system.text import inert
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 from warpgauge.verdict.comparison_settings import ENOUGH_FILES
-from warpgauge.verdict.note import MOVED_ALIKE
+from warpgauge.verdict.note import MOVED_ALIKE, RECORDED
 from warpgauge.verdict.pairing import FAMILY as CONTROLS
 from warpgauge.verdict.policy import LARGEST_PERCENT
 
@@ -45,7 +45,7 @@ class Step:
 def next_step(comparison: Comparison) -> tuple[Step, ...]:
     """Return the next steps; none if the candidate is itself a baseline, or of a recording."""
     source, slowest = comparison.candidate.source, worst(comparison)
-    if source is Source.BASELINE or is_recorded(comparison):
+    if source is Source.BASELINE or any(note.kind == RECORDED for note in comparison.notes):
         return ()
     ours, in_pairs = source is Source.RUN, _base(comparison) is not None
     if slowest is not None and ours:

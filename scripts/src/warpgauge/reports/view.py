@@ -43,7 +43,6 @@ from warpgauge.verdict.comparison import (
     Verdict,
     exit_status,
 )
-from warpgauge.verdict.note import RECORDED
 
 ACCEPTED, CONTROL, WITHIN = "accepted", "control", Outcome.PASS.word
 NOT_SLOWER = "not slower"  # within tolerance, and the bound is below zero
@@ -467,8 +466,3 @@ def nearby(path: Path) -> Path:
 def is_other_project(comparison: Comparison) -> bool:
     """Return whether the candidate is another project's programs."""
     return any(PROGRAMS in one.context for one in comparison.candidate.sessions.values())
-
-
-def is_recorded(comparison: Comparison) -> bool:
-    """Return whether nothing of it was measured on the reader's machine, as in the demo."""
-    return any(note.kind == RECORDED for note in comparison.notes)

@@ -81,13 +81,15 @@ def render(comparison: Comparison) -> str:
     view, lines = View(comparison), list[str]()
     refusal = [] if comparison.refusal is None else [plain(headline(comparison))]
     skips = [str(note) for note in comparison.notes if note.kind == SKIPPED]
-    ours = {"error": [*map(str, comparison.not_built), *refusal], "notice": skips}
+    first = {"error": [*map(str, comparison.not_built), *refusal]}
+    last = {"notice": skips}
     for kind, words in _KINDS.items():
-        found = [command(kind, _PLAIN, sentence) for sentence in ours.get(kind, ())]
+        found = [command(kind, _PLAIN, sentence) for sentence in first.get(kind, ())]
         for row in view.of(*words):
             title = {"title": f"{row.word}: {inert(row.name)}"}
             where = place(ROOT, comparison, row.verdict)
             found.append(command(kind, {**where, **title}, row.sentence))
+        found += [command(kind, _PLAIN, sentence) for sentence in last.get(kind, ())]
         if len(found) > _SHOWN:
             more = f"and {len(found) - _SHOWN + 1} more: see the log or another report"
             found = [*found[: _SHOWN - 1], command(kind, _PLAIN, more)]
