@@ -12,6 +12,7 @@ from warpgauge.commands import demo
 from warpgauge.measure import build
 from warpgauge.reports.format import FORMATS
 from warpgauge.system import process
+from warpgauge.system.environment import ROOT
 from warpgauge.system.errors import ExitStatus, UserError
 
 MARK = "Recorded on an NVIDIA H200 on 2026-11-28, not on your machine."
@@ -61,6 +62,18 @@ def test_a_document_carries_the_mark_itself(
     assert err.count("not on your machine") == 2
     if name == "json":
         assert json.loads(out)["exit_status"] == ExitStatus.REGRESSION
+
+
+def test_the_read_me_shows_lines_of_the_recording(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "94")
+    demo.main([], tmp_path)
+    shown = capsys.readouterr().out.splitlines()
+    sample = (ROOT / "README.md").read_text().partition("```\nFAIL  1 slower · 1 faster")[2]
+    lines = f"FAIL  1 slower · 1 faster{sample.partition('```')[0]}".splitlines()
+    assert len(lines) > 10
+    assert [line for line in lines if line != "…" and line not in shown] == []
 
 
 def test_a_format_that_does_not_exist_is_refused(tmp_path: Path) -> None:

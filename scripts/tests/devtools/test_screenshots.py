@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from devtools.screenshots import HEIGHT, MOST_BYTES, WIDTH, make
+from devtools.screenshots import HEIGHT, MOST_BYTES, WIDTH, make, mark
 from github_page import CHROMIUM
+from warpgauge.reports import recorded
+from warpgauge.reports.formats import html as page
 from warpgauge.system.environment import ROOT
 
 
@@ -29,3 +31,11 @@ def test_the_read_me_shows_the_one_of_the_reader_s_scheme() -> None:
     assert 'src=".github/report-light.png"' in text
     for scheme in ("light", "dark"):
         assert (ROOT / ".github" / f"report-{scheme}.png").stat().st_size <= MOST_BYTES
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_pictures_show_the_page_as_it_is_now(scheme: str) -> None:
+    picture = (ROOT / ".github" / f"report-{scheme}.png").read_bytes()
+    assert mark(page.render(recorded.comparison())) in picture, (
+        "make them anew: devtools.screenshots"
+    )

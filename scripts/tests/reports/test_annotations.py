@@ -20,7 +20,7 @@ def test_the_worst_comes_first_with_file_line_and_title_and_of_what_passes_the_a
     assert lines[0].startswith(
         "::error file=benchmarks/gemm.cu,line=31,title=slower%3A gemm/naive/n%3A64::+30.0 %25 "
     )
-    assert lines[0].endswith("likely cause: registers 40 → 72")
+    assert lines[0].endswith("likely cause: Registers are spilled; registers 40 → 72")
     kinds = [line.split(" ")[0].strip(":") for line in lines]
     assert kinds == ["error"] * 4 + ["warning"] * 2 + ["notice"] * 2
     assert "title=accepted%3A launch/empty::" in lines[-1]

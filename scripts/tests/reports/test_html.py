@@ -274,7 +274,7 @@ def test_no_picture_is_cut_where_there_is_room() -> None:
     script = """document.body.title = [...document.querySelectorAll('.scroll')].filter(one =>
       one.scrollWidth > one.clientWidth).map(one => one.getAttribute('aria-label'));"""
     page = render(of_every_kind())
-    assert "slower: registers" in page
+    assert "slower: Registers are spilled" in page
     assert '<body title="">' in browsed(with_script(page, script), "--dump-dom")
 
 

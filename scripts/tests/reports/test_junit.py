@@ -44,7 +44,7 @@ def test_families_are_suites_and_what_regressed_or_was_not_measured_is_no_pass()
     assert failure is not None
     assert failure.get("message") == (
         "+30.0 % (95 % interval +29.9 … +30.1), 10.00 µs → 13.00 µs; 42 % of the limit; "
-        "likely cause: registers 40 → 72"
+        "likely cause: Registers are spilled; registers 40 → 72"
     )
     assert failure.text == f"REGRESSION: {failure.get('message')}"
 

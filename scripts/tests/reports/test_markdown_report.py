@@ -48,7 +48,10 @@ def structure(rendered: str) -> list[str]:
 
 def test_the_verdict_is_the_first_line_and_a_mark_for_programs_the_last(text: str) -> None:
     first, _, numbers, *_ = text.splitlines()
-    assert first == ("**FAIL** · slower: `gemm/naive/n:64` **+30.0 %**: registers 40 → 72")
+    assert first == (
+        "**FAIL** · slower: `gemm/naive/n:64` **+30.0 %**: `Registers are spilled`; registers "
+        "40 → 72"
+    )
     assert numbers.startswith("**2 slower · 1 faster · 2 within tolerance (at most +0.30 %) · ")
     assert numbers.endswith("Found against the baseline, not confirmed in pairs. On `NVIDIA Test`.")
     paired = verdict("a", Outcome.REGRESSION, 0.1, evidence=Evidence.PAIRED)
@@ -91,7 +94,9 @@ def test_what_is_slower_comes_first_then_what_was_not_measured_then_the_rest(tex
 
 
 def test_rows_slower_for_one_cause_are_one_line_and_each_is_folded(text: str) -> None:
-    assert "| registers 40 → 72<br>`gemm/naive/n:64` | **+30.0 %** |" in text
+    assert (
+        "| `Registers are spilled`; registers 40 → 72<br>`gemm/naive/n:64` | **+30.0 %** |" in text
+    )
     assert "| perhaps driver `580 → 590`<br>`gemm/tiled/n:64` | **+5.0 %** |" in text
     assert "| `gemm/naive/n:64` | +30.0 % (+29.9 … +30.1) | 10.00 µs → 13.00 µs |" in text
     rows = [verdict(name, Outcome.REGRESSION, 0.1) for name in "abc"]

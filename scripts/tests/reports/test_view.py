@@ -12,6 +12,7 @@ import pytest
 from comparisons import comparison, of_every_kind, record, verdict
 from warpgauge.records.counters import Clock
 from warpgauge.records.model import Source
+from warpgauge.records.row import ALSO_CHANGED, Moved, Why
 from warpgauge.reports.formats.github import place
 from warpgauge.reports.view import (
     View,
@@ -58,6 +59,26 @@ def test_each_clock_has_its_largest_bound_but_not_in_a_plain_file() -> None:
     assert text == "3 within tolerance (at most +0.20 % device, +2.0 % host) · 1 accepted"
     plain_file = record(source=Source.GOOGLE_BENCHMARK)
     assert "(at most +2.0 %)" in headline(comparison(rows, base=plain_file, cand=plain_file))
+
+
+def test_rows_with_a_tolerance_of_their_own_are_counted_beside_the_largest_bound() -> None:
+    own = replace(verdict("b/a", bound=0.09), tolerance=0.1)
+    usual = verdict("a/b", bound=-0.02)
+    assert "2 within tolerance (at least 2.0 % faster; 1 with a tolerance of 10 %)" in headline(
+        comparison([own, usual])
+    )
+    assert headline(comparison([own])) == "1 within tolerance (1 with a tolerance of 10 %)"
+
+
+def test_the_cause_that_was_looked_for_comes_before_what_differs() -> None:
+    moved = (Moved("Spills: 90 %", "sectors", "0", "9"), Moved("", "stores", "1", "8"))
+    slower = verdict("a", SLOWER, 0.1, resources=[REGISTERS], why=Why("Spills.", moved))
+    unknown = Why("Nothing explains it.", (Moved(ALSO_CHANGED, "blocks", "1", "2"),))
+    rows = View(comparison([slower, replace(slower, name="b", why=unknown)])).every_row
+    assert [[*map(plain, row.causes)] for row in rows] == [
+        ["Spills: 90 %", "registers 124 → 80"],
+        ["registers 124 → 80"],
+    ]
 
 
 def test_a_bound_is_rounded_up_and_none_is_beyond_all_reason() -> None:

@@ -13,6 +13,8 @@ from msgspec import Meta
 
 from warpgauge.records.counters import Clock
 
+ALSO_CHANGED = "also changed"  # in place of the cause of what explains no time
+
 
 @dataclass(frozen=True)
 class Moved:
@@ -30,6 +32,12 @@ class Why:
 
     paragraph: str
     moved: tuple[Moved, ...] = ()
+
+    @property
+    def cause(self) -> str:
+        """The cause that explains most; "" if none was found."""
+        first = self.moved[0].cause if self.moved else ""
+        return "" if first == ALSO_CHANGED else first
 
 
 MOST_ROUNDS = 10_000  # of a run

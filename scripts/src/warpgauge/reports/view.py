@@ -32,6 +32,7 @@ from warpgauge.system.text import (
     plain,
     plural,
 )
+from warpgauge.verdict.comparability import TOLERANCE
 from warpgauge.verdict.comparison import (
     KERNEL,
     SAME_CODE,
@@ -262,10 +263,13 @@ class View:
 def _causes(comparison: Comparison, verdict: Verdict) -> Iterator[str]:
     """Yield the likely causes of a change in words, the one that explains most first.
 
-    These are resources that differ, else the environment, and whether the code is the same.
+    First comes the cause that was found by looking into the change. Then come resources that
+    differ, else the environment, and whether the code is the same.
     """
     if not verdict.is_changed and not verdict.accepted:
         return
+    if verdict.why is not None and verdict.why.cause:
+        yield foreign(verdict.why.cause, LONGEST_TEXT)
     slower = verdict.change is None or verdict.change.ratio > 0.0
 
     def weight(one: ResourceChange) -> tuple[bool, int]:
@@ -310,18 +314,26 @@ def headline(comparison: Comparison) -> str:
 
 
 def _within(comparison: Comparison) -> str:
-    """Return ``within tolerance (at most +0.30 %)``, with the largest bound of each clock."""
-    found: dict[Clock, float] = {}
+    """Return ``within tolerance (at most +0.30 %; 3 with a tolerance of 10 %)`` and the like.
+
+    The largest bound of each clock is that of its usual tolerance.
+    """
+    found, others = dict[Clock, float](), Counter[str]()
     for one in comparison.verdicts:
         if one.is_unchanged and one.bound is not None and not one.is_quiet:
-            found[one.clock] = max(one.bound, found.get(one.clock, one.bound))
-    if not found:
-        return WITHIN
-    largest = max(found.values())
-    name = NOT_SLOWER if largest < 0.0 else WITHIN
-    if comparison.is_of_plain_files or len(found) == 1:
-        return f"{name} ({at_most(largest)})"
-    return f"{name} (at most {', '.join(f'{rounded_up(found[one])} {one.value}' for one in Clock)})"
+            if one.tolerance in (None, TOLERANCE[one.clock]):
+                found[one.clock] = max(one.bound, found.get(one.clock, one.bound))
+            else:
+                others[percent(one.tolerance, sign=False)] += 1
+    bounds = [f"{count} with a tolerance of {size}" for size, count in others.items()]
+    if len(found) > 1 and not comparison.is_of_plain_files:
+        both = ", ".join(f"{rounded_up(found[one])} {one.value}" for one in Clock)
+        bounds.insert(0, f"at most {both}")
+    elif found:
+        bounds.insert(0, at_most(max(found.values())))
+    is_faster = bool(found) and max(found.values()) < 0.0 and not others
+    name = NOT_SLOWER if is_faster else WITHIN
+    return f"{name} ({'; '.join(bounds)})" if bounds else name
 
 
 def worst(comparison: Comparison) -> Verdict | None:

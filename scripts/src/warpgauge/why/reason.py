@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from warpgauge.records.row import ALSO_CHANGED
 from warpgauge.system.text import clause, digits, duration, inert, listed, percent, plural, quantity
 from warpgauge.why.code_change import CodeChange
 from warpgauge.why.cupti import Call, Calls
@@ -114,7 +115,7 @@ class Reason:
             words = cause.words if cause.share is None else f"{cause.words}: {_share(cause.share)}"
             for number, change in enumerate(cause.changes):
                 rows.append(("" if number else inert(words), *_row(change)))
-        return rows + [("also changed", *_row(change)) for change in self.others]
+        return rows + [(ALSO_CHANGED, *_row(change)) for change in self.others]
 
     @property
     def calls(self) -> list[tuple[str, str, str]]:
