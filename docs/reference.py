@@ -89,8 +89,9 @@ def commands() -> str:
     named = [*main.COMMANDS, *(f"ci.{name}" for name in main.CI)]
     shown = [help for name in named for help in helps(main.command_line(name))]
     parts = [f"## {prog.partition(' ')[2]}\n\n```\n{text}```\n" for prog, text in shown]
-    first = "As `warpgauge COMMAND --help` prints them, with rare options.\n"
-    return "\n".join(["# Commands\n", first, *parts])
+    first = "As `warpgauge --help` and `warpgauge COMMAND --help` print them, with rare options.\n"
+    every = f"```\n{main.usage()}\n```\n"
+    return "\n".join(["# Commands\n", first, every, *parts])
 
 
 def helps(parser: ArgumentParser) -> Iterator[tuple[str, str]]:

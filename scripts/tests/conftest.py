@@ -25,7 +25,7 @@ from warpgauge.github import api
 from warpgauge.measure import build, drive_lines, gpu_watch, measuring, options
 from warpgauge.records.load import load
 from warpgauge.records.model import Record
-from warpgauge.system import environment, git, locks, process
+from warpgauge.system import environment, git, locks, process, streams
 from warpgauge.system.environment import ROOT
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.layout import print_line
@@ -49,6 +49,14 @@ def gpus_of_this_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def one_order(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every run of a test has the same order."""
     monkeypatch.setattr(options, "new_seed", lambda: 1)
+
+
+@pytest.fixture(autouse=True)
+def usual_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What --quiet and --color of a test set ends with it."""
+    for variable in (streams.QUIET, streams.COLOR):
+        monkeypatch.setenv(variable, "")
+        monkeypatch.delenv(variable)
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import importlib
 import os
 import re
 import shlex
@@ -18,6 +19,7 @@ import warpgauge
 from warpgauge.commands.main import CI, COMMANDS, command_line, main
 from warpgauge.system.environment import ROOT
 from warpgauge.system.errors import UserError
+from warpgauge.system.layout import Output
 
 SCRIPTS = ROOT / "scripts"
 # Of ours. Reading one takes a few milliseconds, and --help is to be there at once.
@@ -212,3 +214,36 @@ def test_help_names_no_option_that_it_does_not_explain(name: str) -> None:
         examples = re.findall(r"example: .*", shown)
         named = {option for line in examples for option in re.findall(r"--[\w-]+", line)}
         assert named <= explained
+
+
+@pytest.mark.parametrize(
+    ("words", "color", "is_quiet"),
+    [
+        (["demo"], None, False),
+        (["--quiet", "demo"], None, True),
+        (["demo", "--color", "always"], "standard", False),
+        (["--color=never", "demo", "--quiet"], None, True),
+        (["compare", "--no-color"], None, False),
+    ],
+)
+def test_quiet_and_color_are_options_of_every_command_in_any_place(
+    monkeypatch: pytest.MonkeyPatch, words: list[str], color: str | None, is_quiet: bool
+) -> None:
+    seen: list[tuple[object, ...]] = []
+
+    def shown(argv: list[str], _: object) -> int:
+        results, notes = Output(), Output(stderr=True)
+        seen.append((argv, results.color_system, results.quiet, notes.quiet))
+        return 0
+
+    for name in ("demo", "compare"):
+        monkeypatch.setattr(importlib.import_module(f"warpgauge.commands.{name}"), "main", shown)
+    assert main(words) == 0
+    assert seen == [([], color, False, is_quiet)]
+
+
+def test_words_for_programs_are_not_options(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "--color", "blue"]) == 2
+    assert "--color is one of auto, always, never" in capsys.readouterr().err
+    assert main(["demo", "--", "--color"]) == 2
+    assert "--color is one of" not in capsys.readouterr().err

@@ -16,7 +16,7 @@ MOST_MODULES = 160  # an __init__.py has a docstring and nothing else, and is no
 MOST_LINES = 500  # of a module
 # Of a room. It may shrink, and its number with it.
 MOST_LINES_OF = {
-    "system": 1880,
+    "system": 1894,
     "records": 1949,
     "callables": 2306,
     "statistics": 1280,
@@ -29,7 +29,7 @@ MOST_LINES_OF = {
     "fleet": 795,
     "history": 1394,
     "github": 2455,
-    "commands": 4426,
+    "commands": 4455,
 }
 
 # What each room may import, beside itself.

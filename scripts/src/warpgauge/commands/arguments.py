@@ -26,6 +26,8 @@ from warpgauge.system.location import STANDARD_INPUT
 from warpgauge.system.text import inert, suggestion, typed
 from warpgauge.verdict import incompatibility
 
+_OF_ALL = "Every command also has --quiet and --color: see warpgauge --help."
+
 # An option with the value "--", which argparse takes for the end of all options.
 _EMPTY_END = re.compile(r"--?[a-z][a-z-]*=--")
 
@@ -89,6 +91,9 @@ class Parser(argparse.ArgumentParser):
         self.add_argument("--help-all", action=_HelpAll, nargs=0, default=argparse.SUPPRESS,
             help="also show the options that --help leaves out")  # fmt: skip
 
+    def format_help(self) -> str:
+        return f"{super().format_help()}\n{_OF_ALL}\n"
+
     def full_help(self) -> str:
         """Return the help on all options."""
         for action, text in self._rare.items():
@@ -109,7 +114,8 @@ class Parser(argparse.ArgumentParser):
         for word in words[: words.index("--")] if "--" in words else words:
             option = word.partition("=")[0]
             if option.startswith("--") and option not in known:
-                self.error(f"there is no option {option}: {suggestion(option, known)}")
+                near = suggestion(option, [*known, "--quiet", "--color"])
+                self.error(f"there is no option {option}: {near}")
         return super().parse_intermixed_args(words, namespace)  # positionals beside any option
 
     def _check_value(self, action: argparse.Action, value: object) -> None:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import gc
-import sys
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -25,7 +24,7 @@ from warpgauge.reports.formats import terminal
 from warpgauge.reports.view import gpu_name
 from warpgauge.system import streams
 from warpgauge.system.errors import UserError
-from warpgauge.system.layout import Output
+from warpgauge.system.layout import Output, print_line
 from warpgauge.system.location import STANDARD_INPUT
 from warpgauge.system.text import inert
 from warpgauge.verdict import policy
@@ -43,8 +42,9 @@ def main(argv: Sequence[str], root: Path) -> int:
         raise UserError("--history adds to the page: add --format html=FILE")
     inputs = [path for path in (options.baseline, options.candidate) if path is not None]
     formats.check(baselines, [*inputs, *(path for side in options.processes for path in side)])
+    notes = Output(stderr=True)
     for sentence in _remarks(options, theirs):
-        print(sentence, file=sys.stderr)
+        print_line(notes, sentence)
     baseline: Record | None
     if options.sides:
         baseline, candidate = upstream.load(options.sides)
@@ -54,7 +54,7 @@ def main(argv: Sequence[str], root: Path) -> int:
         candidate = load(options.candidate)
         baseline = load(options.baseline) if options.baseline else _baseline(candidate, baselines)
         if baseline and not options.baseline:
-            print(f"Compared with {inert(str(baseline.path))}, its baseline.", file=sys.stderr)
+            print_line(notes, f"Compared with {inert(str(baseline.path))}, its baseline.")
     if baseline is None:
         require_match(options.filter, candidate, candidate)
         rows = {name: candidate.rows[name] for name in matching(options.filter, candidate.rows)}
@@ -77,7 +77,7 @@ def main(argv: Sequence[str], root: Path) -> int:
         formats = Formats.parse(options.format, {**FORMATS, page.name: page})
 
     def show() -> None:
-        console = Output(highlight=False, color_system="auto" if theirs.color else None)
+        console = Output(highlight=False)
         with console.capture() as output:
             terminal.render(comparison, console, verbose=options.verbose)
         streams.write(output.get())

@@ -14,10 +14,18 @@ import sys
 from argparse import ArgumentParser
 from contextlib import suppress
 from difflib import get_close_matches
-from typing import Any, Mapping, NamedTuple, Optional, Sequence, Tuple  # noqa: UP035 - for Python 3.8
+from typing import (  # noqa: UP035 - for Python 3.8
+    Any,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+)
 
 from warpgauge import __version__
-from warpgauge.system import entry_point, environment
+from warpgauge.system import entry_point, environment, streams
 from warpgauge.system.errors import UserError
 
 # Of Jinja, which only pages need, what it needs itself: that is imported faster.
@@ -93,6 +101,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:  # noqa: UP045 - for Pyth
     words = list(sys.argv[1:] if argv is None else argv)
     if "_ARGCOMPLETE" in os.environ:
         return _complete(words)
+    words, shown = _shown(words)
     if words[:1] == ["help"]:
         words = [*words[1:], "--help"]
     ci = words[:1] == ["ci"]
@@ -100,8 +109,28 @@ def main(argv: Optional[Sequence[str]] = None) -> int:  # noqa: UP045 - for Pyth
     name, *rest = (words[1:] if ci else words) or [""]
     if name in commands:
         whole = f"ci.{name}" if ci else name
-        return entry_point.run(name, lambda: _run(whole, commands[name], rest))
+        return entry_point.run(name, lambda: _run(whole, commands[name], rest, shown))
     return entry_point.run(prog, lambda: _without_a_command(prog, name, commands))
+
+
+def _shown(words: Sequence[str]) -> Tuple[List[str], Mapping[str, str]]:  # noqa: UP006
+    """Return words without --quiet and --color, which all commands have, and what these ask for.
+
+    `--no-color` is how users of Google Benchmark know it.
+    """
+    end = words.index("--") if "--" in words else len(words)
+    others, asked, left = [], {}, iter(words[:end])
+    for word in left:
+        option, equals, value = word.partition("=")
+        if word == "--quiet":
+            asked[streams.QUIET] = "1"
+        elif word == "--no-color":
+            asked[streams.COLOR] = "never"
+        elif option == "--color":
+            asked[streams.COLOR] = value if equals else next(left, "")
+        else:
+            others.append(word)
+    return [*others, *words[end:]], asked
 
 
 def command_line(name: str) -> ArgumentParser:
@@ -142,8 +171,11 @@ def _complete(words: Sequence[str]) -> int:
     return 1
 
 
-def _run(name: str, command: Command, argv: Sequence[str]) -> int:
+def _run(name: str, command: Command, argv: Sequence[str], shown: Mapping[str, str]) -> int:
     environment.ensure(())  # only checks the version of Python
+    if (color := shown.get(streams.COLOR, "auto")) not in streams.COLORS:
+        raise UserError(f"--color is one of {', '.join(streams.COLORS)}, not {color!r}")
+    os.environ.update(shown)
     own = argv[: argv.index("--")] if "--" in argv else argv
     if {"-h", "--help", "--help-all"}.intersection(own) or not command.lines:
         command_line(name).parse_args(argv)  # exits, unless --help is an option's value
@@ -159,7 +191,7 @@ def _imported(path: str) -> Any:  # noqa: ANN401 - a function
 def _without_a_command(prog: str, word: str, commands: Mapping[str, Command]) -> int:
     is_help = word in ("-h", "--help", "--help-all")
     if is_help or word in ("-V", "--version"):
-        print(_usage(prog, commands) if is_help else f"warpgauge {__version__}")
+        print(usage(prog, commands) if is_help else f"warpgauge {__version__}")
         return 0
     known = [*commands, *(["ci"] if commands is COMMANDS else [])]
     if near := get_close_matches(_SYNONYMS.get(word, word), known, n=1):
@@ -168,7 +200,8 @@ def _without_a_command(prog: str, word: str, commands: Mapping[str, Command]) ->
     raise UserError(f"{what}: choose one of {', '.join(known)}; see --help")
 
 
-def _usage(prog: str, commands: Mapping[str, Command]) -> str:
+def usage(prog: str = "warpgauge", commands: Mapping[str, Command] = COMMANDS) -> str:
+    """Return what --help shows of all commands."""
     lines = {name: f"  {name:<13}{command.summary}" for name, command in commands.items()}
     others: list[str] = []
     if commands is COMMANDS:
@@ -178,6 +211,8 @@ def _usage(prog: str, commands: Mapping[str, Command]) -> str:
         [
             *(f"usage: {prog} COMMAND ...", "", "commands:"),
             *(*lines.values(), *others),
+            *("", "every command:", "  --quiet      no progress and remarks on standard error"),
+            "  --color WHEN always, never, or auto: on a terminal, unless NO_COLOR is set",
             *("", f"`{prog} COMMAND --help` shows the options of a command, `warpgauge bench"),
             "--help-all` also rare ones, `warpgauge --version` the version.",
         ]

@@ -80,7 +80,6 @@ def _options() -> Parser:
     parser.add_argument("-u", "--utest", "--no-utest", action="store_true")
     parser.add_argument("--alpha", type=float)
     parser.add_argument("-d", "--dump_to_json", type=Path)
-    parser.add_argument("--no-color", action="store_false", dest="color")
     return parser
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -140,7 +141,16 @@ def plain(show: Callable[[Console], None], width: int = _FILE_WIDTH) -> str:
 
 
 class Output(Console):
-    """A console for which a closed pipe is not an error; rich would exit with 1, a regression."""
+    """A console that follows --quiet and --color.
+
+    A closed pipe is not an error; rich would exit with 1, a regression.
+    """
+
+    def __init__(self, *, stderr: bool = False, highlight: bool = True) -> None:
+        quiet = stderr and bool(os.environ.get(streams.QUIET))
+        color = os.environ.get(streams.COLOR, "auto")
+        system = {"auto": "auto", "always": "standard"}.get(color)
+        super().__init__(stderr=stderr, highlight=highlight, quiet=quiet, color_system=system)  # type: ignore[arg-type]
 
     def on_broken_pipe(self) -> None:
         self.quiet = True

@@ -13,6 +13,10 @@ import sys
 from pathlib import Path
 from typing import TextIO
 
+# Variables that --quiet and --color set for this process and those that it starts.
+QUIET, COLOR = "WARPGAUGE_QUIET", "WARPGAUGE_COLOR"
+COLORS = ("auto", "always", "never")
+
 _ESCAPED = "backslashreplace"  # for encodings that lack a character
 
 
