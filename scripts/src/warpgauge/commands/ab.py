@@ -90,20 +90,19 @@ class _AbCommand(MeasuringCommand):
         measuring.provide_driver()
         found = discovery.of_folders(*where, self.options.own.programs, isolate=measuring.isolates)
         asked = [selection.chosen(programs, filter) for programs in found]
-        if not any(asked):
-            names = [name for side in found for program in side for name in program.names]
-            raise UserError(f"no benchmark matches --filter {typed(filter)}{hint(filter, names)}")
         sides = []
-        for folder, left, commit in zip(self.folders, asked, self.options.own.commits, strict=True):
+        for folder, programs, left, commit in zip(
+            self.folders, found, asked, self.options.own.commits, strict=True
+        ):
             if not left:
-                raise UserError(
-                    f"{folder}: nothing matches --filter {typed(filter)}, but the other "
-                    "folder has a match: nothing to compare",
-                    ExitStatus.NOT_MEASURED,
-                )
-            programs = tuple(replace(it, needs_gpu=may_use_gpu(it.path)) for it in left)
+                names = [name for program in programs for name in program.names]
+                near = hint(filter, names)
+                fault = f"{folder}: no benchmark matches --filter {typed(filter)}{near}"
+                status = ExitStatus.NOT_MEASURED if any(asked) else ExitStatus.BAD_USAGE
+                raise UserError(fault, status)
+            own = tuple(replace(it, needs_gpu=may_use_gpu(it.path)) for it in left)
             facts = {PROGRAMS: inert(str(view.nearby(folder)))}
-            sides.append(Side(programs, {**facts, **({"commit": commit} if commit else {})}))
+            sides.append(Side(own, {**facts, **({"commit": commit} if commit else {})}))
         return sides[0], sides[1]
 
 

@@ -52,8 +52,6 @@ def parse(argv: Sequence[str]) -> Options:
     """Parse `argv`. Raises UserError for bad usage and contradictory options."""
     parser = measuring_lines.bench()
     values = parser.parse_args(argv)
-    if values.kernels and (values.source is None or values.source.suffix != MANIFEST):
-        raise UserError(f"--kernels needs {_MANIFEST}: name it")
     given = parser.given(values)
     options = options_of(values)
     given += [_MANIFEST] if options.kernels is not None else []

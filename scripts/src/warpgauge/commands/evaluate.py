@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -29,7 +30,7 @@ from warpgauge.measure import (
 from warpgauge.measure.ab_run import AbRun, Side, open_rows
 from warpgauge.measure.discovery import Binary, Probe, Suite
 from warpgauge.measure.manifest import Program
-from warpgauge.measure.measuring import Built, Measuring
+from warpgauge.measure.measuring import Measuring
 from warpgauge.measure.plan import TurnResult, gpu_environment
 from warpgauge.measure.selection import Axes
 from warpgauge.records.model import FILE
@@ -118,8 +119,7 @@ class _EvaluateCommand(MeasuringCommand):
 
     def _kernels(self, measuring: Measuring, held: ExitStack) -> _Prepared:
         """Build both kernels, which are a family's variants or in a manifest. Raises UserError."""
-        device = self.options.device
-        gpu = gpu_watch.chosen(device)
+        gpu = gpu_watch.chosen(self.options.device)
         families = [kernel.name for kernel in self.sides if kernel.manifest is None]
         self.require_families(families)
         external = [_of_manifest(kernel, self.axes) for kernel in self.sides]
@@ -128,11 +128,19 @@ class _EvaluateCommand(MeasuringCommand):
         measuring.require_gpu(families)
         built = measuring.built()
         measuring.provide_driver()
-        base, candidate = (
-            self._variant(*side, built, measuring)
-            for side in zip((BASE, CANDIDATE), self.sides, external, strict=True)
-        )
-        uuid = ""
+        variants, scratch = list[Binary](), measuring.scratch
+        for side, kernel, kernels in zip((BASE, CANDIDATE), self.sides, external, strict=True):
+            if kernels is None:
+                program = selection.program_of(built.programs, kernel.name)
+                measuring.require_built([discovery.unlisted(program)])
+                variants.append(selection.at_axes(program, kernel.name, self.axes, scratch))
+            else:
+                # Keep the plan until the next evaluation, so that logged commands can be repeated.
+                folder = self.root / "build" / "external" / f"evaluate-{side}"
+                (program,) = manifest.read(kernels.provide(built.programs, folder)).programs
+                name = selection.variant_of(kernels.cases[0].name)
+                variants.append(selection.of_program(program, name, scratch))
+        (base, candidate), uuid = variants, ""
         if base.needs_gpu or candidate.needs_gpu:
             gpu = gpu or gpu_watch.chosen(0)
             uuid = gpu["gpu_uuid"]
@@ -150,8 +158,8 @@ class _EvaluateCommand(MeasuringCommand):
         options = replace(self.options, device=gpu["gpu_uuid"])
         measuring.provide_driver()
         measuring = self.ready(replace(measuring, options=options), gpu["gpu_uuid"], held)
-        inputs = self.options.own.inputs
-        checked = held.enter_context(_checked(self.sides, inputs, self.axes, measuring))
+        checker = held.enter_context(_checker(measuring))
+        checked = _checked(checker, self.sides, self.options.own, measuring.scratch)
         if measuring.watch is not None:
             measuring.watch.admit()  # the checker
         base, candidate = (
@@ -161,25 +169,6 @@ class _EvaluateCommand(MeasuringCommand):
         )
         measuring = replace(measuring, audit=checked.audited)
         return measuring, gpu, checked.binaries, (base, candidate)
-
-    def _variant(
-        self,
-        side: str,
-        kernel: Kernel,
-        kernels: ExternalKernels | None,
-        built: Built,
-        measuring: Measuring,
-    ) -> Binary:
-        """Return a side's benchmarks under common names. Raises UserError if there are none."""
-        scratch = measuring.scratch
-        if kernels is None:
-            program = selection.program_of(built.programs, kernel.name)
-            measuring.require_built([discovery.unlisted(program)])
-            return selection.at_axes(program, kernel.name, self.axes, scratch)
-        # Keep the plan until the next evaluation, so that logged commands can be repeated.
-        folder = self.root / "build" / "external" / f"evaluate-{side}"
-        (program,) = manifest.read(kernels.provide(built.programs, folder)).programs
-        return selection.of_program(program, selection.variant_of(kernels.cases[0].name), scratch)
 
 
 def _of_manifest(kernel: Kernel, axes: Axes) -> ExternalKernels | None:
@@ -232,34 +221,30 @@ class _Checked:
         return replace(outcome, faults={**faults, **outcome.faults})
 
 
-@contextmanager
 def _checked(
-    sides: tuple[Kernel, Kernel], inputs: Sequence[Path | str], axes: Axes, measuring: Measuring
-) -> Iterator[_Checked]:
-    """Start the checker, and yield both sides, which it waits for. Raises UserError."""
+    checker: Channel, sides: tuple[Kernel, Kernel], own: Namespace, scratch: Path
+) -> _Checked:
+    """Return both sides, which the checker waits for. Raises UserError."""
     base, candidate = (kernel.file.resolve() for kernel in sides if kernel.file is not None)
-    files = [given.resolve() for given in inputs if isinstance(given, Path)]
-    meeting = str(measuring.scratch / "checker.socket")  # only we can enter that folder
+    files = [given.resolve() for given in own.inputs if isinstance(given, Path)]
+    meeting = str(scratch / "checker.socket")  # only we can enter that folder
     settings = {
         "socket": meeting,
         "base": str(base),
         "function": sides[0].name,
         "inputs": str(files[0] if files else base),
-        "axes": axes,
-        "shapes": [given for given in inputs if isinstance(given, str)],
+        "axes": own.axis,
+        "shapes": [given for given in own.inputs if isinstance(given, str)],
     }
-    with _checker(measuring) as checker:
-        answer, _ = checker.ask(settings)
-        common = [json.dumps(answer["axes"]), ",".join(answer["frameworks"])]
-
-        def side(name: str, kernel: Kernel, file: Path) -> Binary:
-            program = _FOLDER / name / file.stem
-            words = [meeting, name, str(file), kernel.name, *common]
-            python_file.write(program, "side", words)
-            known = Program(program, inputs=(*dict.fromkeys([file, base, *files]),), loads=True)
-            return selection.of_program(known, NAME, measuring.scratch)
-
-        yield _Checked((side(BASE, sides[0], base), side(CANDIDATE, sides[1], candidate)), checker)
+    answer, _ = checker.ask(settings)
+    common = [json.dumps(answer["axes"]), ",".join(answer["frameworks"])]
+    binaries = []
+    for name, kernel, file in zip((BASE, CANDIDATE), sides, (base, candidate), strict=True):
+        program = _FOLDER / name / file.stem
+        python_file.write(program, "side", [meeting, name, str(file), kernel.name, *common])
+        known = Program(program, inputs=(*dict.fromkeys([file, base, *files]),), loads=True)
+        binaries.append(selection.of_program(known, NAME, scratch))
+    return _Checked((binaries[0], binaries[1]), checker)
 
 
 @contextmanager

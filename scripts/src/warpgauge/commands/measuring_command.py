@@ -7,11 +7,11 @@ import os
 import re
 import tempfile
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, fields, replace
 from datetime import date, datetime, timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -30,7 +30,7 @@ from warpgauge.measure.measuring import Budget, Measuring
 from warpgauge.measure.options import MeasurementOptions
 from warpgauge.measure.runner import PersistentThrottling
 from warpgauge.records import load
-from warpgauge.records.benchmark_filter import hint, matches
+from warpgauge.records.benchmark_filter import matches
 from warpgauge.records.model import Record
 from warpgauge.reports.format import FORMATS, Format
 from warpgauge.system import command_log, process
@@ -38,7 +38,7 @@ from warpgauge.system.command_log import CommandLog
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.layout import Output, print_line
 from warpgauge.system.locks import Holder, alone, alone_on
-from warpgauge.system.text import typed
+from warpgauge.system.text import listed
 from warpgauge.verdict.comparison import Comparison
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.incompatibility import Override
@@ -226,9 +226,10 @@ class MeasuringCommand:
         """Raise UserError before a build of this tree that has no program for one of `names`."""
         folder = self.root / "benchmarks"
         known = {path.stem for path in folder.glob("*") if path.suffix in (".cu", ".cpp")}
-        for name in names if known and self.options.build else ():
-            if (family := name.partition("/")[0]) not in known:
-                raise UserError(f"{typed(name)}: unknown family{hint(family, known)}")
+        unknown = [name for name in names if name.partition("/")[0] not in known]
+        if known and unknown and self.options.build:
+            there = listed(sorted(known))
+            raise UserError(f"{listed(unknown)}: unknown family; the families are {there}")
 
     @contextmanager
     def begun(
@@ -248,7 +249,7 @@ class MeasuringCommand:
 
     def alone_in(self, folder: Path) -> AbstractContextManager[None]:
         """Lock `work` or `runs`; wait for another command that holds it. Raises UserError."""
-        return alone(folder, self._waiting("in this tree"))
+        return alone(folder, partial(self._wait, "in this tree"))
 
     def ready(self, measuring: Measuring, uuid: str, held: ExitStack) -> Measuring:
         """Lock the folder of runs and these GPUs, if any; watch them, and wait until they are free.
@@ -257,20 +258,15 @@ class MeasuringCommand:
         """
         held.enter_context(self.alone_in(self.runs))
         if uuid:
-            held.enter_context(alone_on(uuid.split(","), self._waiting("on this GPU")))
+            held.enter_context(alone_on(uuid.split(","), partial(self._wait, "on this GPU")))
             keep_open()
             measuring = replace(measuring, watch=GpuWatch(uuid, measuring.note))
         measuring.wait_for_gpu()
         return measuring
 
-    def _waiting(self, where: str) -> Callable[[Holder], None]:
-        """Return what to say while another command holds a lock."""
-
-        def say(holder: Holder) -> None:
-            pid = f" (pid {holder})" if holder else ""
-            print_line(self.notes, f"Waiting for another command that measures {where}{pid} ...")
-
-        return say
+    def _wait(self, where: str, holder: Holder) -> None:
+        pid = f" (pid {holder})" if holder else ""
+        print_line(self.notes, f"Waiting for another command that measures {where}{pid} ...")
 
     def measured(self, run: AbRun, processes: int) -> tuple[Record, PersistentThrottling | None]:
         """Measure this build alone, and write the run file.

@@ -43,9 +43,6 @@ from warpgauge.why.explain import Sides
 # Unless the user gives a budget, a self-check measures no further look after so many seconds.
 SELF_CHECK_SECONDS = 345.0
 
-# Fields of a run that must not have changed when it is resumed, and their names in messages.
-_SAME = {"programs": "programs", "gpu": "GPU", "source": "commit"}
-
 
 @dataclass(frozen=True)
 class Bench(MeasuringCommand):
@@ -92,12 +89,11 @@ class Bench(MeasuringCommand):
     def require_writable(self) -> None:
         """Check the arguments. Raises UserError, also for a file that must not be written."""
         options, paths, _ = self.options, self.paths, (self.kernels, self.commit, self.show)
-        if options.against:
-            self.check(paths.pair)
-        elif options.record or not options.confirm:
-            self.check([paths.run])
-        else:
-            self.check([*paths.pair, *paths.confirming])
+        runs = [*paths.pair]
+        if not options.against:
+            is_alone = options.record or not options.confirm
+            runs = [paths.run] if is_alone else [*runs, *paths.confirming]
+        self.check(runs)
 
     def built(self, measuring: Measuring) -> Built:
         """Build what is measured. Raises UserError."""
@@ -166,12 +162,9 @@ class Bench(MeasuringCommand):
         if self.before is None:
             return journal.begin(self.paths.journal, now)
         there, began = self.before
-        changed = [name for key, name in _SAME.items() if getattr(began, key) != getattr(now, key)]
-        if changed:
-            what = " and the ".join(changed)
-            raise UserError(
-                f"the interrupted run cannot be resumed: the {what} changed since; start a new run"
-            )
+        if (began.programs, began.gpu, began.source) != (now.programs, now.gpu, now.source):
+            fault = "its programs, GPU or commit changed since; start a new run"
+            raise UserError(f"the interrupted run cannot be resumed: {fault}")
         return there
 
     def _record(self, run: AbRun, base: Record | None) -> ExitStatus:
@@ -316,14 +309,13 @@ def _goes_on(there: Journal, measuring: Measuring) -> Iterator[None]:
 
 def without_baseline(probe: Probe, run: Record) -> tuple[str, ...]:
     """Return what to do about a run that has no baseline to be compared with, line by line."""
-    if probe.no_gpu:  # a baseline belongs to a GPU model
+    if "gpu_name" not in probe.context:  # a baseline belongs to a GPU model
+        why = probe.no_gpu or "no program reported one"
         status = f"exit status {ExitStatus.NOT_MEASURED:d}"
         return (
-            f"No GPU was measured: {probe.no_gpu}. So this run cannot pass ({status}).",
+            f"No GPU was measured: {why}. So this run cannot pass ({status}).",
             "To see what a run on a GPU looks like: scripts/warpgauge demo",
         )
-    if "gpu_name" not in probe.context:
-        return ("Nothing to compare with: no benchmark ran long enough to report its GPU.",)
     return tuple(f"{step.words} {step.command}" for step in first_steps(run))
 
 
