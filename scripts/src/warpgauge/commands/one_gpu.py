@@ -65,11 +65,11 @@ class Bench(MeasuringCommand):
             measuring = self.ready(measuring, uuid, held)
             if suite.probe.gpus > 1:
                 measuring = replace(measuring, options=replace(options, device=uuid))
-            kept = self._journal(measuring, suite, built.source)
+            progress = self._journal(measuring, suite, built.source)
             if resumed:
                 measuring.note(f"Resuming {os.path.relpath(self.paths.run)}.")
-            run = AbRun(replace(measuring, journal=kept), suite, built.source)
-            with _goes_on(kept, measuring):
+            run = AbRun(replace(measuring, journal=progress), suite, built.source)
+            with _goes_on(progress, measuring):
                 gpu_name = suite.probe.context.get("gpu_name")
                 path = store.find(self.baselines, gpu_name) if gpu_name else None
                 base = load.load(path) if path else None
@@ -124,7 +124,7 @@ class Bench(MeasuringCommand):
 
     @cached_property
     def used_up(self) -> list[Expected]:
-        """Expected entries of this tree's policy that --against has, too: the base is so slow."""
+        """Expected entries of this tree's policy that --against has, too: its times hold them."""
         path = self.root / "baselines" / policy.FILE_NAME
         if not self.commit or self.policy is None or self.policy.path != path:
             return []

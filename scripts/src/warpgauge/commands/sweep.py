@@ -123,8 +123,8 @@ class _SweepCommand(MeasuringCommand):
         if kernels is not None:
             measuring.inputs.require_unchanged(kernels.files)
             # Keep the plan, so that logged commands can be repeated later.
-            kept = self.runs / f"{self.paths.run.stem}-kernels"
-            external = discovery.find(kernels.provide(folder, kept), measuring.scratch)
+            where = self.runs / f"{self.paths.run.stem}-kernels"
+            external = discovery.find(kernels.provide(folder, where), measuring.scratch)
         if not own.families:
             return external
         families, wanted = sweep.families(own.families), re.compile(self.options.filter)
