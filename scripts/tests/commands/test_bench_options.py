@@ -64,12 +64,6 @@ def test_bad_usage_is_one_sentence_and_status_2(
     assert capsys.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize("words", [["--kernels"], ["--kernels", "bench_x.py"]])
-def test_kernels_are_those_of_a_manifest(words: list[str]) -> None:
-    with pytest.raises(UserError, match="a manifest"):
-        parse(words)
-
-
 # Options, each with those that it contradicts.
 CONTRADICTIONS = {
     "--budget=60s": ["--processes=5", "--record", "--no-confirm"],

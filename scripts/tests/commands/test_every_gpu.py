@@ -9,6 +9,7 @@ import signal
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -98,10 +99,6 @@ def test_the_exit_status_is_the_worst_and_a_regression_is_the_worst(machine: Ben
     assert found.status == REGRESSION, found.err
     assert f"{ONE} NVIDIA Fake: nothing regressed" in found.out
     assert f"{TWO} NVIDIA Fake: something regressed" in found.out
-    everything = list(ExitStatus)
-    assert bench.worst_of(everything) is ExitStatus.REGRESSION
-    assert bench.worst_of([ExitStatus.OK, ExitStatus.NOT_MEASURED]) is ExitStatus.NOT_MEASURED
-    assert bench.worst_of([]) is ExitStatus.NOT_MEASURED
 
 
 def test_a_gpu_on_which_everything_crashes_costs_the_other_nothing(machine: BenchProcess) -> None:
@@ -190,7 +187,11 @@ def test_a_gpu_that_no_program_survives_is_told_and_not_measured(
         return discovery.Probe({"gpu_uuid": uuid(index)}) if index != 1 else crashed
 
     monkeypatch.setattr(discovery, "probe", probe)
-    gpus, faults = bench.named_gpus(discovery.gpus([], machine.root))
+    found = Mock(
+        found=lambda folder: [discovery.Binary(Path("bench_sync"), names=("sync/busy",))],
+        options=Mock(filter=""),
+    )
+    gpus, faults = bench.asked_of(found, Mock())
     assert list(gpus) == [uuid(0), uuid(2)]
     assert faults == ["device 1 is not measured: bench_sync was killed by SIGSEGV"]
 

@@ -17,6 +17,7 @@ from clone import HOST_TIMES, TIMES, GitRepository
 from counter_sets import ncu_table
 from traces import process, text
 from two_folders import TwoFolders
+from warpgauge.commands import ab
 from warpgauge.commands import explain as command
 from warpgauge.measure import build
 from warpgauge.system.errors import ExitStatus, UserError
@@ -278,3 +279,22 @@ def test_two_folders_are_explained_and_their_traces_kept(folders: TwoFolders, to
     assert "Bank conflicts in shared memory" in page.read_text()
     kept = folders.root.glob("build/runs/*-why/1-sync_busy/*")
     assert sorted(path.name for path in kept) == ["trace-base.json", "trace-candidate.json"]
+
+
+def test_a_slower_program_that_uses_no_gpu_is_not_told_to_be_profiled(
+    folders: TwoFolders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for side, time in (("base", 5000.0), ("candidate", 9000.0)):
+        fake_binary.make(folders.root / side, "sync", {NAME: time}, plain=True)
+    monkeypatch.setattr(ab, "may_use_gpu", lambda program: False)
+    assert folders.beside("--format=json=told.json") is ExitStatus.REGRESSION
+    (verdict,) = json.loads((folders.root / "told.json").read_text())["verdicts"]
+    assert verdict["why"] is None
+
+
+def test_a_program_of_host_libraries_alone_uses_no_gpu(tmp_path: Path) -> None:
+    assert not ab.may_use_gpu(Path("/bin/sh").resolve())
+    assert ab.may_use_gpu(fake_binary.make(tmp_path, "sync"))
+    script = tmp_path / "script"
+    script.write_text("#!/usr/bin/env python3\n")
+    assert ab.may_use_gpu(script)

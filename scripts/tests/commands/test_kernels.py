@@ -136,7 +136,7 @@ def test_an_interrupted_run_goes_on_unless_a_kernel_changed(project: Project) ->
     cubin = project.root / "sub" / "scale.cubin"
     before = cubin.read_bytes()
     cubin.write_bytes(b"\x7fELF another")
-    with pytest.raises(UserError, match="the programs and the commit changed since"):
+    with pytest.raises(UserError, match="its programs, GPU or commit changed since"):
         bench.main(["--resume"], project.warpgauge)
     cubin.write_bytes(before)
     assert bench.main(["--resume"], project.warpgauge) is ExitStatus.NOT_MEASURED

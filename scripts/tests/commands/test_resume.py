@@ -120,11 +120,11 @@ def test_other_programs_or_another_commit_are_another_run(
     interrupted(repository, driver_runs, 3)
     with monkeypatch.context() as patched:
         patched.setenv("WARPGAUGE_COMMIT", "fedcba9876" * 4)
-        with pytest.raises(UserError, match="the commit changed since"):
+        with pytest.raises(UserError, match="commit changed since"):
             repository.resume()
     with (repository.built / "bench_sync").open("a") as program:
         program.write("# rebuilt\n")
-    with pytest.raises(UserError, match="the programs changed since"):
+    with pytest.raises(UserError, match="its programs, GPU or commit changed since"):
         repository.resume()
     assert journals(repository)
 

@@ -113,24 +113,17 @@ def test_what_compared_nothing_is_no_success(suite: GitRepository) -> None:
     assert suite.bench("--self-check", "--filter=^host/") is ExitStatus.NOT_MEASURED
 
 
-@pytest.mark.parametrize(
-    ("how", "why"),
-    [
-        ("--budget=1s", "(--budget)"),
-        ("--processes=8", f"{FEWEST_OF_A_CHANGE} pairs"),
-        (f"--filter={WITHOUT[0]}$", "(--filter)"),
-    ],
-)
-def test_a_weaker_gate_is_shown_and_not_kept(suite: GitRepository, how: str, why: str) -> None:
-    assert suite.bench("--self-check", *how.split()) is ExitStatus.OK
-    assert why in suite.output()[1]
+@pytest.mark.parametrize("how", ["--budget=1s", "--processes=8", f"--filter={WITHOUT[0]}$"])
+def test_a_weaker_gate_is_shown_and_not_kept(suite: GitRepository, how: str) -> None:
+    assert suite.bench("--self-check", how) is ExitStatus.OK
+    assert "The result is not kept" in suite.output()[1]
     assert not (suite.root / "baselines").exists()
 
 
 def test_changed_code_is_shown_and_not_kept(suite: GitRepository) -> None:
     suite.write({"host": HOST_TIMES, "sync": {**TIMES, "sync/more": 1e6}})
     suite.bench("--self-check")
-    assert "the working tree had uncommitted changes" in suite.output()[1]
+    assert "The result is not kept" in suite.output()[1]
     assert not (suite.root / "baselines").exists()
 
 
@@ -145,7 +138,7 @@ def test_what_failed_on_any_side_is_no_success_and_not_kept(
 
     monkeypatch.setattr(fake_binary, "make", ill)
     assert suite.bench("--self-check") is ExitStatus.NOT_MEASURED
-    assert " gave no result" in suite.output()[1]
+    assert "The result is not kept" in suite.output()[1]
     assert not (suite.root / "baselines").exists()
 
 

@@ -62,6 +62,7 @@ def tree(clone: GitRepository, monkeypatch: pytest.MonkeyPatch) -> GitRepository
         (bench.main, "--self-check"),
         (bench.main, "kernels.toml"),
         (bench.main, "--device all"),
+        (bench.main, "--device all --no-build"),
         (bench.main, "--device 0,1"),
         (bench.main, "--device 7"),
     ],
@@ -89,6 +90,25 @@ def test_what_can_do_something_without_a_gpu_builds(
 ) -> None:
     with pytest.raises(BuildBegan):
         main(argv.split(), tree.root)
+
+
+@pytest.mark.parametrize(
+    ("main", "argv", "said"),
+    [
+        (evaluate.main, ["host/copy", "gmem/a"], "'gmem/a': unknown family; the families are"),
+        (evaluate.main, ["a", "b"], "'a', 'b': unknown family"),
+        (sweep.main, ["hots/copy", "--axis=n"], "unknown family"),
+        (sweep.main, ["", "--axis=n"], "'' names no benchmarks"),
+        (sweep.main, ["", "host", "--axis=n"], "'' names no benchmarks"),
+    ],
+)
+def test_a_name_that_no_build_can_have_is_refused_before_it(
+    tree: GitRepository, main: Main, argv: Sequence[str], said: str
+) -> None:
+    with pytest.raises(UserError) as refusal:
+        main(argv, tree.root)
+    assert said in str(refusal.value)
+    assert refusal.value.status is ExitStatus.BAD_USAGE
 
 
 def test_only_the_programs_that_can_run_are_built(tree: GitRepository) -> None:

@@ -490,7 +490,7 @@ def test_a_night_that_found_a_regression_names_a_search_here_and_there(tree: Pat
     bad = "b" * 40
     assert here[0] == "scripts/warpgauge"
     options = bisect.parse(here[2:])
-    assert (options.own.good, options.own.bad, options.own.rows) == (good, bad, [row])
+    assert (options.own.good, options.own.bad, options.own.rows) == (good, bad, (row,))
     assert there[:4] == ["gh", "workflow", "run", "bisect.yml"]
     asked = dict(word.split("=", 1) for word in there[5::2])
     assert asked == {"gpu": "nvidia-h200", "good": good, "bad": bad, "rows": row}

@@ -18,6 +18,9 @@ using namespace fake;
 
 namespace {
 
+// As CUDA's runtime names the driver that it loads: to `ab` this is a program that may use a GPU.
+[[gnu::used]] const char driver[] = "libcuda.so.1";
+
 // This process's end of the driver's protocol (fixtures/drive/side.hpp).
 void say(const std::string& words) {
   const std::string line = words + "\n";

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -10,9 +11,8 @@ from pathlib import Path
 
 from warpgauge.commands import measuring_lines
 from warpgauge.commands.measuring_command import MeasuringCommand, Options, options_of
-from warpgauge.commands.output import Conclusion
-from warpgauge.measure import discovery, gpu_watch, machine_context, selection
-from warpgauge.measure.ab_run import AbRun, Looks, Side
+from warpgauge.measure import cubins, discovery, gpu_watch, machine_context, selection
+from warpgauge.measure.ab_run import AbRun, Side
 from warpgauge.measure.discovery import Probe, Suite
 from warpgauge.measure.measuring import Measuring
 from warpgauge.records.benchmark_filter import hint, matches
@@ -21,15 +21,15 @@ from warpgauge.reports import view
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.text import foreign, inert, typed
 from warpgauge.verdict import policy
-from warpgauge.verdict.comparison import Comparison
 from warpgauge.verdict.note import Note
+from warpgauge.verdict.policy import Policy
+
+# Libraries of programs that need no GPU.
+_OF_HOST = rb"(lib(c|m|dl|rt|pthread|gcc_s|stdc\+\+|gomp|benchmark\w*)|ld-linux[\w-]*)\.so.*"
 
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
-    one = _AbCommand(parse(argv), root, argv)
-    # This tree is not built, so lock only the folder of runs.
-    with one.alone_in(one.runs):
-        return one.run()
+    return _AbCommand(parse(argv), root, argv).run()
 
 
 def parse(argv: Sequence[str]) -> Options:
@@ -50,31 +50,37 @@ class _AbCommand(MeasuringCommand):
         return self.options.own.base, self.options.own.candidate
 
     def run(self) -> ExitStatus:
-        """Check all arguments first, then measure, judge and show."""
-        options, paths = self.options, self.run_paths()
-        show = replace(self._show(), page=paths.report)
-        paths.check(options, self.root / "baselines", paths.pair)
+        """Check all arguments first, then measure, judge and show. This tree is not built."""
+        options, _ = self.options, self.show
+        self.check(self.paths.pair)
         gpu = gpu_watch.chosen(options.device)
         uuid = gpu.get("gpu_uuid", "")
         # Use the UUID: the index counts in NVML's order, and CUDA's may differ.
         options = replace(options, device=uuid if options.device is not None else None)
-        with self.begun(options, paths.log) as (measuring, held):
-            measuring = self.watched(measuring, uuid, held)
+        with self.begun() as (measuring, held):
+            measuring = replace(measuring, options=options, folders=self.folders)
+            measuring = self.ready(measuring, uuid, held)
             sides = self._sides(measuring)
             suite = Suite(sides[1].binaries, Probe({}), machine_context.here(gpu))
             measuring.note(f"Measuring {suite.size} in pairs")
-            status = self.in_pairs(AbRun(measuring, suite, {}), sides, paths, show, self._noted)
+            run = AbRun(measuring, suite, {})
+            looks = self.in_pairs(run, sides, options.filter)
+            base, candidate = (foreign(str(view.nearby(folder))) for folder in self.folders)
+            words = f"Measured in pairs, programs in {base} against those in {candidate}"
+            method = Note("paired_folders", f"{words}: {looks.rounds}.")
+            status = self.concluded(replace(looks.found, method=method), looks, run, sides)
             measuring.tell_budget()
             return status
 
-    def _show(self) -> Conclusion:
-        """How results are judged and shown, without this project's policy. Raises UserError."""
-        options, base = self.options, self.options.own.base_policy
-        named = policy.load(options.policy) if options.policy is not None else None
-        if named is not None and base is not None and base.exists():
+    @property
+    def rules(self) -> Policy | None:
+        """The named policy; this project's own is not for programs of others."""
+        named, base = self.options.policy, self.options.own.base_policy
+        rules = policy.load(named) if named is not None else None
+        if rules is not None and base is not None and base.exists():
             with suppress(UserError):  # the base's policy may be of an older format
-                named = named.without(named.used_up(policy.load(base)))
-        return self.conclusion(named, self.root / "baselines")
+                rules = rules.without(rules.used_up(policy.load(base)))
+        return rules
 
     def _sides(self, measuring: Measuring) -> tuple[Side, Side]:
         """Return base and candidate as selected. Raises UserError if a side has no benchmark."""
@@ -84,29 +90,28 @@ class _AbCommand(MeasuringCommand):
         measuring.provide_driver()
         found = discovery.of_folders(*where, self.options.own.programs, isolate=measuring.isolates)
         asked = [selection.chosen(programs, filter) for programs in found]
-        if not any(asked):
-            names = [name for side in found for one in side for name in one.names]
-            raise UserError(f"no benchmark matches --filter {typed(filter)}{hint(filter, names)}")
-        for folder, left in zip(self.folders, asked, strict=True):
+        sides = []
+        for folder, programs, left, commit in zip(
+            self.folders, found, asked, self.options.own.commits, strict=True
+        ):
             if not left:
-                raise UserError(
-                    f"{folder}: nothing matches --filter {typed(filter)}, but the other "
-                    "folder has a match: nothing to compare",
-                    ExitStatus.NOT_MEASURED,
-                )
-        commits = ({"commit": commit} if commit else {} for commit in self.options.own.commits)
-        base, candidate = (
-            Side(tuple(left), {PROGRAMS: _shown(folder), **commit})
-            for folder, left, commit in zip(self.folders, asked, commits, strict=True)
-        )
-        return base, candidate
-
-    def _noted(self, both: Looks[Comparison]) -> Comparison:
-        base, candidate = (foreign(str(view.nearby(folder))) for folder in self.folders)
-        words = f"Measured in pairs, programs in {base} against those in {candidate}"
-        method = Note("paired_folders", f"{words}: {both.rounds}.")
-        return replace(both.found, method=method)
+                names = [name for program in programs for name in program.names]
+                near = hint(filter, names)
+                fault = f"{folder}: no benchmark matches --filter {typed(filter)}{near}"
+                status = ExitStatus.NOT_MEASURED if any(asked) else ExitStatus.BAD_USAGE
+                raise UserError(fault, status)
+            own = tuple(replace(it, needs_gpu=may_use_gpu(it.path)) for it in left)
+            facts = {PROGRAMS: inert(str(view.nearby(folder)))}
+            sides.append(Side(own, {**facts, **({"commit": commit} if commit else {})}))
+        return sides[0], sides[1]
 
 
-def _shown(folder: Path) -> str:
-    return inert(str(view.nearby(folder)))
+def may_use_gpu(program: Path) -> bool:
+    """Return whether a program may use CUDA, as far as its file and its libraries' names tell."""
+    content = program.read_bytes() if program.exists() else b""
+    sections = (section for section in cubins.sections(content) if section.name == b".dynstr")
+    names = next((section.content for section in sections), None)
+    if names is None or b"libcuda" in content:  # no ELF file, or CUDA's runtime is in it
+        return True
+    libraries = (name for name in names.split(b"\0") if b".so" in name)
+    return not all(re.fullmatch(_OF_HOST, library) for library in libraries)

@@ -14,7 +14,6 @@ from warpgauge.commands.arguments import EVERY_GPU, MANIFEST, contradiction
 from warpgauge.commands.measuring_command import Options, options_of
 from warpgauge.commands.one_gpu import SELF_CHECK_SECONDS, Bench
 from warpgauge.measure import discovery, journal, manifest, selection
-from warpgauge.measure.discovery import Probe
 from warpgauge.measure.measuring import Built, Measuring
 from warpgauge.records.benchmark_filter import require_portable
 from warpgauge.records.sessions import FEWEST_OF_A_CHANGE
@@ -39,21 +38,20 @@ _CONTRADICTIONS = {
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
     options = parse(argv)
-    one = Bench(options, options.project or root, argv)
+    command = Bench(options, options.project or root, argv)
     if options.own.resume is not None:
-        one = _resumed(one, root)
-    if one.options.own.list:
-        return _listed(one)
-    with one.alone_in(one.work):
-        return on_every_gpu(one) if one.options.device == EVERY_GPU else one.run()
+        command = _resumed(command, root)
+    if command.options.own.list:
+        return _listed(command)
+    with command.alone_in(command.work):
+        every = command.options.device == EVERY_GPU
+        return on_every_gpu(command) if every else command.run()
 
 
 def parse(argv: Sequence[str]) -> Options:
     """Parse `argv`. Raises UserError for bad usage and contradictory options."""
     parser = measuring_lines.bench()
     values = parser.parse_args(argv)
-    if values.kernels and (values.source is None or values.source.suffix != MANIFEST):
-        raise UserError(f"--kernels needs {_MANIFEST}: name it")
     given = parser.given(values)
     options = options_of(values)
     given += [_MANIFEST] if options.kernels is not None else []
@@ -87,15 +85,15 @@ def _resumed(asked: Bench, root: Path) -> Bench:
     return Bench(options, options.project or root, began.argv, before=(there, began))
 
 
-def _listed(one: Bench) -> ExitStatus:
-    """Print the names that `one` would measure, without a build. Raises UserError."""
-    options = one.options
-    if one.kernels is not None:  # known without a build
-        _print(selection.required(options.filter, [case.name for case in one.kernels.cases]))
+def _listed(command: Bench) -> ExitStatus:
+    """Print the names that `command` would measure, without a build. Raises UserError."""
+    options = command.options
+    if command.kernels is not None:  # known without a build
+        _print(selection.required(options.filter, [case.name for case in command.kernels.cases]))
         return ExitStatus.OK
-    with one.begun(options) as (measuring, held):
-        held.enter_context(one.alone_in(one.work))
-        folder = options.build_dir or one.root / "build" / "release"
+    with command.begun(logs=False) as (measuring, held):
+        held.enter_context(command.alone_in(command.work))
+        folder = options.build_dir or command.root / "build" / "release"
         if not manifest.read(folder).programs:
             fault = f"nothing is built in {os.path.relpath(folder)}: scripts/bench builds it"
             raise UserError(fault, ExitStatus.NOT_MEASURED)
@@ -119,38 +117,38 @@ def _print(names: Iterable[str]) -> None:
     streams.write("".join(f"{inert(name)}\n" for name in dict.fromkeys(names)))
 
 
-def on_every_gpu(one: Bench) -> ExitStatus:
-    """Run `one` on each GPU. Raises UserError for requests that no GPU could fulfil."""
-    options, paths = one.options, one.run_paths()
-    _ = one.commit  # fails early
-    with one.begun(options, paths.log) as (measuring, _):
-        built = one.built(measuring)
+def on_every_gpu(command: Bench) -> ExitStatus:
+    """Run `command` on each GPU. Raises UserError for requests that no GPU could fulfil."""
+    options, _ = command.options, command.commit  # fails early
+    with command.begun() as (measuring, _):
+        built = command.built(measuring)
         gpus, faults = asked_of(measuring, built)
     parts: dict[str, Bench] = {}
     for device, model in gpus.items():
         name = EVERY_GPU if "," in device else device
-        formats, out = options.formats.of(name), paths.of(name).run
+        formats, out = options.formats.of(name), command.paths.of(name).run
         own = replace(options, device=device, out=out, formats=formats)
-        argv = [*one.argv, f"--device={device}"]
-        part = replace(one, options=own, argv=argv, shared=built, part=name)
-        part.check(paths.of(name))
+        argv = [*command.argv, f"--device={device}"]
+        part = replace(command, options=own, argv=argv, shared=built, part=name)
+        part.require_writable()
         parts[inert(f"{name} {model}".strip())] = part
     statuses: dict[str, ExitStatus] = {}
-    with one.alone_in(one.runs):
-        for title, part in parts.items():
-            one.results.rule(title, characters="=")
-            try:
-                statuses[title] = part.run()
-            except (UserError, OSError) as fault:  # continue with the next GPU
-                statuses[title] = entry_point.refused("bench", fault)
-    one.results.rule("all GPUs", characters="=")
+    for title, part in parts.items():
+        command.results.rule(title, characters="=")
+        try:
+            statuses[title] = part.run()
+        except (UserError, OSError) as fault:  # continue with the next GPU
+            statuses[title] = entry_point.refused("bench", fault)
+    command.results.rule("all GPUs", characters="=")
     for title, status in statuses.items():
-        run = parts[title].options.out
-        where = os.path.relpath(run) if run and run.exists() else "no run file"
-        print_line(one.results, f"{title}: {EXIT_MEANINGS[status]}; {where}")
+        run = parts[title].paths.run
+        where = os.path.relpath(run) if run.exists() else "no run file"
+        print_line(command.results, f"{title}: {EXIT_MEANINGS[status]}; {where}")
     for line in faults:
-        print_line(one.results, line)
-    return worst_of([*statuses.values(), *([ExitStatus.NOT_MEASURED] if faults else [])])
+        print_line(command.results, line)
+    # A regression on any GPU counts, and not measured is not a pass.
+    found = [*statuses.values(), *([ExitStatus.NOT_MEASURED] if faults else [])]
+    return min(found, key=[*EXIT_MEANINGS].index, default=ExitStatus.NOT_MEASURED)
 
 
 def asked_of(measuring: Measuring, built: Built) -> tuple[dict[str, str], list[str]]:
@@ -161,29 +159,18 @@ def asked_of(measuring: Measuring, built: Built) -> tuple[dict[str, str], list[s
     everything = measuring.found(built.programs)
     wanted = selection.wanted(everything, measuring.options.filter, suites=True)
     probes = discovery.gpus(everything, measuring.scratch, isolate=measuring.isolates)
-    gpus, faults = named_gpus(probes)
-    if len(gpus) < 2 or all(program.gpus == 1 for program in wanted):
-        return gpus, faults
-    alone = gpus if any(program.gpus == 1 for program in wanted) else {}
-    try:
-        context = discovery.together([one for one in probes if "gpu_uuid" in one.context]).context
-    except UserError as fault:
-        return gpus, [*faults, str(fault)]
-    return {**alone, context["gpu_uuid"]: context["gpu_name"]}, faults
-
-
-def named_gpus(probes: Sequence[Probe]) -> tuple[dict[str, str], list[str]]:
-    """Return the model of each GPU by UUID, and why others are not measured."""
-    gpus, faults = {}, []
+    gpus, faults = dict[str, str](), list[str]()
     for index, probe in enumerate(probes):
         if uuid := probe.context.get("gpu_uuid"):
             gpus[uuid] = probe.context.get("gpu_name", "")
         else:
             why = inert("; ".join(probe.faults) or "the driver reports no UUID")
             faults.append(f"device {index} is not measured: {why}")
+    if len(gpus) > 1 and any(program.gpus > 1 for program in wanted):
+        alone = gpus if any(program.gpus == 1 for program in wanted) else {}
+        try:
+            both = discovery.together([it for it in probes if "gpu_uuid" in it.context]).context
+            gpus = {**alone, both["gpu_uuid"]: both["gpu_name"]}
+        except UserError as fault:
+            faults.append(str(fault))
     return gpus, faults
-
-
-def worst_of(statuses: Sequence[ExitStatus]) -> ExitStatus:
-    """Return the worst status: a regression on any GPU counts, and not measured is not a pass."""
-    return min(statuses, key=[*EXIT_MEANINGS].index, default=ExitStatus.NOT_MEASURED)

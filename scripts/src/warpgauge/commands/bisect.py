@@ -8,6 +8,8 @@ import shlex
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain
 from pathlib import Path
 
 from warpgauge.commands import measuring_lines
@@ -30,16 +32,21 @@ from warpgauge.system.text import inert, plural
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
     began, options = time.monotonic(), parse(argv)
-    one = _BisectCommand(options, options.project or root, argv, began)
-    with one.alone_in(one.work):
-        return one.run()
+    # The budget covers the whole search, including builds.
+    budget_s = options.budget_s
+    until = float("inf") if budget_s is None else began + budget_s
+    options = replace(options, budget_s=None)
+    command = _BisectCommand(options, options.project or root, argv, until)
+    with command.alone_in(command.work):
+        return command.run()
 
 
 def parse(argv: Sequence[str]) -> Options:
     """Parse `argv`. Raises UserError for bad usage."""
     given = measuring_lines.bisect().parse_args(argv)
-    _, given.file, given.rows = files_among(given.rows, len(given.rows))
-    if not given.rows:
+    _, given.file, rows = files_among(given.rows, len(given.rows))
+    given.rows = tuple(dict.fromkeys(rows))
+    if not rows:
         raise UserError("the name of a benchmark is missing: add it after the file")
     # Begin with as many pairs as a change needs: fewer cannot decide about a commit.
     return options_of(given, suite=FULL_SUITE, processes=FEWEST_OF_A_CHANGE)
@@ -47,40 +54,44 @@ def parse(argv: Sequence[str]) -> Options:
 
 @dataclass(frozen=True)
 class _BisectCommand(MeasuringCommand):
-    """A search for the commit; `began` is its start on the monotonic clock."""
+    """A search for the commit; `until` is when its budget ends, on the monotonic clock."""
 
-    began: float
+    until: float
 
     command = "scripts/warpgauge bisect"
 
-    @property
-    def rows(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(self.options.own.rows))
+    @cached_property
+    def commits(self) -> Sequence[str]:
+        """All commits from the good to the bad one. Raises UserError."""
+        return commit_builds.between(self.root, self.options.own.good, self.options.own.bad)
+
+    @cached_property
+    def paths(self) -> RunPaths:
+        """The same for each search between these commits, so that it can go on."""
+        good, bad = short(self.commits[0]), short(self.commits[-1])
+        return RunPaths(self.runs / f"bisect-{good}-{bad}.json")
 
     def run(self) -> ExitStatus:
         """Search, and show the result. Raises UserError."""
-        commits = commit_builds.between(self.root, self.options.own.good, self.options.own.bad)
-        ends = short(commits[0]), short(commits[-1])
+        rows, paths, there = self.options.own.rows, self.paths, Journal(self.paths.journal)
         self.runs.mkdir(parents=True, exist_ok=True)
-        paths = RunPaths(self.runs / f"bisect-{ends[0]}-{ends[1]}.json")
-        before = self._before(paths)
-        # The budget covers the whole search, including builds.
-        options = replace(self.options, budget_s=None)
-        if before is not None:
-            options = replace(options, seed=before.seed)
-        with self.begun(options, paths.log, resumed=before is not None) as (measuring, held):
-            measuring.require_gpu(self.rows)
-            if options.file is None:
+        before = journal.opened(paths.journal)[1] if journal.is_begun(paths.journal) else None
+        if before is not None and before.argv != rows:
+            before = None
+        with self.begun(resumed=before is not None) as (measuring, held):
+            if before is not None:
+                measuring = replace(measuring, options=replace(self.options, seed=before.seed))
+            measuring.require_gpu(rows)
+            if self.options.file is None:
                 environment.provide(environment.BUILD, measuring.note)
-            most = bisect.most_steps(len(commits) - 1)
-            there = Journal(paths.journal)
-            builds = CommitBuilds(measuring, there, commits, self.rows, kept=most)
-            suite = measuring.suite_of(builds.programs(commits[0]))
-            held.enter_context(self.alone_in(self.runs))
+            most = bisect.most_steps(len(self.commits) - 1)
+            builds = CommitBuilds(measuring, there, self.commits, rows, kept=most)
+            suite = measuring.suite_of(builds.programs(self.commits[0]))
             uuid = suite.known.get("gpu_uuid", "")
-            measuring = self.watched(measuring, uuid, held)
+            measuring = self.ready(measuring, uuid, held)
             if before is None:
-                start = Start(self.rows, options.seed, str(paths.run), str(Path.cwd()), gpu=uuid)
+                seed = self.options.seed
+                start = Start(rows, seed, str(paths.run), str(Path.cwd()), gpu=uuid)
                 journal.begin(paths.journal, start)
             else:
                 measuring.note(f"Continuing the search in {os.path.relpath(paths.journal)}.")
@@ -89,10 +100,8 @@ class _BisectCommand(MeasuringCommand):
                         "the search was begun on another GPU: name that with --device, or remove "
                         f"{os.path.relpath(paths.journal)} to start again"
                     )
-            budget_s = self.options.budget_s
-            until = float("inf") if budget_s is None else self.began + budget_s
-            error = ALPHA / (most * len(self.rows))
-            pairs = CommitPairs(measuring, suite, builds, there, paths.folder, error, until)
+            error = ALPHA / (most * len(rows))
+            pairs = CommitPairs(measuring, suite, builds, there, paths.folder, error, self.until)
             try:
                 found = bisect.find(pairs)
             except KeyboardInterrupt:
@@ -104,45 +113,32 @@ class _BisectCommand(MeasuringCommand):
                 if fault.status is ExitStatus.BAD_USAGE:
                     there.remove()
                 raise
-            return self._concluded(found, ends, there)
-
-    def _before(self, paths: RunPaths) -> Start | None:
-        """Return the unfinished search for these rows between these commits, or None."""
-        if not journal.is_begun(paths.journal):
-            return None
-        _, began = journal.opened(paths.journal)
-        return began if began.argv == self.rows else None
-
-    def _concluded(
-        self, found: Sequence[Found], ends: tuple[str, str], there: Journal
-    ) -> ExitStatus:
-        certain = all(len(one.suspects) == 1 for one in found)
+        certain = all(len(its.suspects) == 1 for its in found)
         if certain:
             there.remove()
-        for one in found:
-            for line in self._lines(one, ends):
-                print_line(self.results, line)
+        for line in chain.from_iterable(map(self._lines, found)):
+            print_line(self.results, line)
         return ExitStatus.OK if certain else ExitStatus.NOT_MEASURED
 
-    def _lines(self, one: Found, ends: tuple[str, str]) -> Iterator[str]:
-        good, bad = ends
-        yield f"{inert(one.row)}: {one.whole} from {good} to {bad}"
-        if one.slower is None or one.files is None:
-            yield f"  Not certain: {inert(one.why)}."
-            yield f"  The cause is one of {plural(len(one.suspects), 'commit')}:"
-            yield from (f"    {self._named(commit)}" for commit in one.suspects)
+    def _lines(self, found: Found) -> Iterator[str]:
+        good, bad = short(self.commits[0]), short(self.commits[-1])
+        yield f"{inert(found.row)}: {found.whole} from {good} to {bad}"
+        if found.slower is None or found.files is None:
+            yield f"  Not certain: {inert(found.why)}."
+            yield f"  The cause is one of {plural(len(found.suspects), 'commit')}:"
+            yield from (f"    {self._named(commit)}" for commit in found.suspects)
         else:
-            (commit,) = one.suspects
+            (commit,) = found.suspects
             yield f"  Slower since {self._named(commit)}"
-            before = "equals GOOD" if one.before is None else str(one.before)
-            yield f"  Compared with {good}: {one.slower}; the commit before it: {before}"
-            yield f"  Likely cause: {'; '.join(one.causes) or 'nothing that is counted differs'}"
+            before = "equals GOOD" if found.before is None else str(found.before)
+            yield f"  Compared with {good}: {found.slower}; the commit before it: {before}"
+            yield f"  Likely cause: {'; '.join(found.causes) or 'nothing that is counted differs'}"
             yield f"  git show {short(commit)}"
-            pair = shlex.join(os.path.relpath(path) for path in one.files)
+            pair = shlex.join(os.path.relpath(path) for path in found.files)
             yield f"  scripts/compare.py {pair}"
-        for commit, why in one.skipped.items():
+        for commit, why in found.skipped.items():
             yield f"  Skipped: {self._named(commit)}: {inert(why)}"
 
     def _named(self, commit: str) -> str:
-        told = git.require(self.root, "show", "--no-patch", "--format=%as %s", commit)
-        return f"{short(commit)} {inert(told)}"
+        subject = git.require(self.root, "show", "--no-patch", "--format=%as %s", commit)
+        return f"{short(commit)} {inert(subject)}"

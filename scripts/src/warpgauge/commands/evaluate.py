@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -16,7 +17,7 @@ from warpgauge.callables.messages import Channel
 from warpgauge.callables.side import NAME
 from warpgauge.commands import measuring_lines
 from warpgauge.commands.arguments import Kernel
-from warpgauge.commands.measuring_command import MeasuringCommand, Options, RunPaths, options_of
+from warpgauge.commands.measuring_command import MeasuringCommand, Options, options_of
 from warpgauge.external.program import ExternalKernels, manifest_values
 from warpgauge.measure import (
     discovery,
@@ -29,7 +30,7 @@ from warpgauge.measure import (
 from warpgauge.measure.ab_run import AbRun, Side, open_rows
 from warpgauge.measure.discovery import Binary, Probe, Suite
 from warpgauge.measure.manifest import Program
-from warpgauge.measure.measuring import Built, Measuring
+from warpgauge.measure.measuring import Measuring
 from warpgauge.measure.plan import TurnResult, gpu_environment
 from warpgauge.measure.selection import Axes
 from warpgauge.records.model import FILE
@@ -41,18 +42,19 @@ from warpgauge.system import environment, process
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.text import inert
 from warpgauge.verdict import judge
-from warpgauge.verdict.comparison import Comparison
-from warpgauge.verdict.evaluation import Evaluation, evaluated
+from warpgauge.verdict.evaluation import evaluated
+
+# What is measured, on which GPU, both sides with all their points, and where they come from.
+_Facts = Mapping[str, str]
+_Prepared = tuple[Measuring, _Facts, tuple[Binary, Binary], tuple[_Facts, _Facts]]
 
 _FOLDER = environment.ROOT / "build" / "python" / "evaluate"
 
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
-    one = _EvaluateCommand(parse(argv), root, argv)
-    if _are_functions(one.sides, one.options.own.inputs, one.axes):
-        process.require_gpu()  # before it waits for another command
-    with one.alone_in(one.work), one.alone_in(one.runs):
-        return one.run()
+    command = _EvaluateCommand(parse(argv), root, argv)
+    with command.alone_in(command.work):
+        return command.run()
 
 
 def parse(argv: Sequence[str]) -> Options:
@@ -62,6 +64,10 @@ def parse(argv: Sequence[str]) -> Options:
     for axis in names:
         if names.count(axis) > 1:
             raise UserError(f"--axis {axis} is given twice: join its values, e.g. n=1,2")
+    given.axis = dict(given.axis)
+    given.functions = _are_functions((given.base, given.candidate), given.inputs, given.axis)
+    if given.functions:
+        process.require_gpu()
     # Begin with as many pairs as a change needs: a candidate is expected to differ.
     return options_of(given, FORMATS, suite=FULL_SUITE, processes=FEWEST_OF_A_CHANGE)
 
@@ -78,114 +84,91 @@ class _EvaluateCommand(MeasuringCommand):
 
     @property
     def axes(self) -> Axes:
-        return dict(self.options.own.axis)
+        axes: Axes = self.options.own.axis
+        return axes
 
     def run(self) -> ExitStatus:
         """Check all arguments first, then build, measure, judge and show."""
-        options = self.options
-        paths = self.run_paths()
-        paths.check(options, self.root / "baselines", paths.pair)
-        if _are_functions(self.sides, options.own.inputs, self.axes):
-            return self._run_python(paths)
-        gpu = gpu_watch.chosen(options.device)
-        external_kernels = [_of_manifest(kernel, self.axes) for kernel in self.sides]
-        with self.begun(options, paths.log) as (measuring, held):
-            for one in external_kernels:
-                measuring.inputs.require_unchanged(one.files if one else ())
-            measuring.require_gpu(one.name for one in self.sides if one.manifest is None)
-            built = measuring.built()
-            measuring.provide_driver()
-            both = [
-                self._variant(*one, built, measuring)
-                for one in zip((BASE, CANDIDATE), self.sides, external_kernels, strict=True)
-            ]
+        self.check(self.paths.pair)
+        prepare = self._functions if self.options.own.functions else self._kernels
+        with self.begun() as (measuring, held):
+            measuring, gpu, both, sources = prepare(measuring, held)
             common = selection.in_common(*both)
-            if any(one.needs_gpu for one in common):
-                gpu = gpu or gpu_watch.chosen(0)
-                given = Probe({}, gpus=len(gpu["gpu_uuid"].split(",")))
-                for variant in common:
-                    selection.runnable([variant], given)
-                # Use the UUID: the index counts in NVML's order, and CUDA's may differ.
-                uuid = gpu["gpu_uuid"]
-                measuring = replace(measuring, options=replace(options, device=uuid))
-                measuring = self.watched(measuring, uuid, held)
-            return self._compared(measuring, paths, gpu, both, common, (built.source,) * 2)
+            suite = Suite((common[1],), Probe({}), machine_context.here(gpu))
+            measuring.note(f"Measuring {suite.size} in pairs")
+            base, candidate = (
+                Side((variant,), {**source, "kernel": kernel.typed})
+                for variant, source, kernel in zip(common, sources, self.sides, strict=True)
+            )
+            run = AbRun(measuring, suite, sources[1])
+            looks = run.compared(base, candidate, "", self.paths.pair, judge.judge, open_rows)
+            own = [
+                tuple(selection.point_of(name) for name in whole.names if name not in part.names)
+                for whole, part in zip(both, common, strict=True)
+            ]
+            names = self.sides[0].typed, self.sides[1].typed
+            limit = self.options.own.memory_limit
+            found = evaluated(looks.found, names, limit, (own[0], own[1]))
+            status = self.options.formats.deliver(
+                found, found.exit_status, lambda: report.render(found, self.results)
+            )
+            measuring.tell_budget()
+            if looks.stop is not None:
+                raise looks.stop
+            return status
 
-    def _run_python(self, paths: RunPaths) -> ExitStatus:
-        """Do the same for two functions of files in Python, which nothing builds."""
+    def _kernels(self, measuring: Measuring, held: ExitStack) -> _Prepared:
+        """Build both kernels, which are a family's variants or in a manifest. Raises UserError."""
+        gpu = gpu_watch.chosen(self.options.device)
+        families = [kernel.name for kernel in self.sides if kernel.manifest is None]
+        self.require_families(families)
+        external = [_of_manifest(kernel, self.axes) for kernel in self.sides]
+        for kernels in external:
+            measuring.inputs.require_unchanged(kernels.files if kernels else ())
+        measuring.require_gpu(families)
+        built = measuring.built()
+        measuring.provide_driver()
+        variants, scratch = list[Binary](), measuring.scratch
+        for side, kernel, kernels in zip((BASE, CANDIDATE), self.sides, external, strict=True):
+            if kernels is None:
+                program = selection.program_of(built.programs, kernel.name)
+                measuring.require_built([discovery.unlisted(program)])
+                variants.append(selection.at_axes(program, kernel.name, self.axes, scratch))
+            else:
+                # Keep the plan until the next evaluation, so that logged commands can be repeated.
+                folder = self.root / "build" / "external" / f"evaluate-{side}"
+                (program,) = manifest.read(kernels.provide(built.programs, folder)).programs
+                name = selection.variant_of(kernels.cases[0].name)
+                variants.append(selection.of_program(program, name, scratch))
+        (base, candidate), uuid = variants, ""
+        if base.needs_gpu or candidate.needs_gpu:
+            gpu = gpu or gpu_watch.chosen(0)
+            uuid = gpu["gpu_uuid"]
+            given = Probe({}, gpus=len(uuid.split(",")))
+            for variant in (base, candidate):
+                selection.runnable([variant], given)
+            # Use the UUID: the index counts in NVML's order, and CUDA's may differ.
+            measuring = replace(measuring, options=replace(self.options, device=uuid))
+        measuring = self.ready(measuring, uuid, held)
+        return measuring, gpu, (base, candidate), (built.source, built.source)
+
+    def _functions(self, measuring: Measuring, held: ExitStack) -> _Prepared:
+        """Prepare two functions of files in Python, which nothing builds. Raises UserError."""
         gpu = gpu_watch.chosen(self.options.device) or gpu_watch.chosen(0)
         options = replace(self.options, device=gpu["gpu_uuid"])
-        own = self.options.own
-        with self.begun(options, paths.log) as (measuring, held):
-            measuring.provide_driver()
-            measuring = self.watched(measuring, gpu["gpu_uuid"], held)
-            checked = held.enter_context(_checked(self.sides, own.inputs, self.axes, measuring))
-            if measuring.watch is not None:
-                measuring.watch.admit()  # the checker
-            measuring = replace(measuring, audit=checked.audited)
-            sources = [
-                {**machine_context.source(file.resolve().parent), FILE: str(file)}
-                for file in (kernel.file for kernel in self.sides)
-                if file is not None
-            ]
-            both = checked.binaries
-            return self._compared(measuring, paths, gpu, both, both, (sources[0], sources[1]))
-
-    def _compared(
-        self,
-        measuring: Measuring,
-        paths: RunPaths,
-        gpu: Mapping[str, str],
-        both: Sequence[Binary],
-        common: tuple[Binary, Binary],
-        sources: tuple[Mapping[str, str], Mapping[str, str]],
-    ) -> ExitStatus:
-        """Measure the `common` points of both sides in pairs, judge and show."""
-        suite = Suite((common[1],), Probe({}), machine_context.here(gpu))
-        measuring.note(f"Measuring {suite.size} in pairs")
+        measuring.provide_driver()
+        measuring = self.ready(replace(measuring, options=options), gpu["gpu_uuid"], held)
+        checker = held.enter_context(_checker(measuring))
+        checked = _checked(checker, self.sides, self.options.own, measuring.scratch)
+        if measuring.watch is not None:
+            measuring.watch.admit()  # the checker
         base, candidate = (
-            Side((variant,), {**source, "kernel": kernel.typed})
-            for variant, source, kernel in zip(common, sources, self.sides, strict=True)
+            {**machine_context.source(kernel.file.resolve().parent), FILE: str(kernel.file)}
+            for kernel in self.sides
+            if kernel.file is not None
         )
-        pairs = AbRun(measuring, suite, sources[1])
-        looks = pairs.compared(base, candidate, "", paths.pair, judge.judge, open_rows)
-        found = self._evaluated(looks.found, both, common)
-        status = self.options.formats.deliver(
-            found, found.exit_status, lambda: report.render(found, self.results)
-        )
-        measuring.tell_budget()
-        if looks.stop is not None:
-            raise looks.stop
-        return status
-
-    def _variant(
-        self,
-        side: str,
-        kernel: Kernel,
-        kernels: ExternalKernels | None,
-        built: Built,
-        measuring: Measuring,
-    ) -> Binary:
-        """Return a side's benchmarks under common names. Raises UserError if there are none."""
-        scratch = measuring.scratch
-        if kernels is None:
-            program = selection.program_of(built.programs, kernel.name)
-            measuring.require_built([discovery.unlisted(program)])
-            return selection.at_axes(program, kernel.name, self.axes, scratch)
-        # Keep the plan until the next evaluation, so that logged commands can be repeated.
-        folder = self.root / "build" / "external" / f"evaluate-{side}"
-        (program,) = manifest.read(kernels.provide(built.programs, folder)).programs
-        return selection.of_program(program, selection.variant_of(kernels.cases[0].name), scratch)
-
-    def _evaluated(
-        self, found: Comparison, both: Sequence[Binary], common: Sequence[Binary]
-    ) -> Evaluation:
-        base, candidate = (
-            tuple(selection.point_of(name) for name in whole.names if name not in part.names)
-            for whole, part in zip(both, common, strict=True)
-        )
-        one, other = (kernel.typed for kernel in self.sides)
-        return evaluated(found, (one, other), self.options.own.memory_limit, (base, candidate))
+        measuring = replace(measuring, audit=checked.audited)
+        return measuring, gpu, checked.binaries, (base, candidate)
 
 
 def _of_manifest(kernel: Kernel, axes: Axes) -> ExternalKernels | None:
@@ -238,34 +221,30 @@ class _Checked:
         return replace(outcome, faults={**faults, **outcome.faults})
 
 
-@contextmanager
 def _checked(
-    sides: tuple[Kernel, Kernel], inputs: Sequence[Path | str], axes: Axes, measuring: Measuring
-) -> Iterator[_Checked]:
-    """Start the checker, and yield both sides, which it waits for. Raises UserError."""
+    checker: Channel, sides: tuple[Kernel, Kernel], own: Namespace, scratch: Path
+) -> _Checked:
+    """Return both sides, which the checker waits for. Raises UserError."""
     base, candidate = (kernel.file.resolve() for kernel in sides if kernel.file is not None)
-    files = [given.resolve() for given in inputs if isinstance(given, Path)]
-    meeting = str(measuring.scratch / "checker.socket")  # only we can enter that folder
+    files = [given.resolve() for given in own.inputs if isinstance(given, Path)]
+    meeting = str(scratch / "checker.socket")  # only we can enter that folder
     settings = {
         "socket": meeting,
         "base": str(base),
         "function": sides[0].name,
         "inputs": str(files[0] if files else base),
-        "axes": axes,
-        "shapes": [given for given in inputs if isinstance(given, str)],
+        "axes": own.axis,
+        "shapes": [given for given in own.inputs if isinstance(given, str)],
     }
-    with _checker(measuring) as checker:
-        answer, _ = checker.ask(settings)
-        common = [json.dumps(answer["axes"]), ",".join(answer["frameworks"])]
-
-        def side(name: str, kernel: Kernel, file: Path) -> Binary:
-            program = _FOLDER / name / file.stem
-            words = [meeting, name, str(file), kernel.name, *common]
-            python_file.write(program, "side", words)
-            known = Program(program, inputs=(*dict.fromkeys([file, base, *files]),), loads=True)
-            return selection.of_program(known, NAME, measuring.scratch)
-
-        yield _Checked((side(BASE, sides[0], base), side(CANDIDATE, sides[1], candidate)), checker)
+    answer, _ = checker.ask(settings)
+    common = [json.dumps(answer["axes"]), ",".join(answer["frameworks"])]
+    binaries = []
+    for name, kernel, file in zip((BASE, CANDIDATE), sides, (base, candidate), strict=True):
+        program = _FOLDER / name / file.stem
+        python_file.write(program, "side", [meeting, name, str(file), kernel.name, *common])
+        known = Program(program, inputs=(*dict.fromkeys([file, base, *files]),), loads=True)
+        binaries.append(selection.of_program(known, NAME, scratch))
+    return _Checked((binaries[0], binaries[1]), checker)
 
 
 @contextmanager

@@ -17,12 +17,11 @@ from warpgauge.commands.measuring_command import MeasuringCommand, Options, RunP
 from warpgauge.commands.output_file import check_report
 from warpgauge.external.program import ExternalKernels
 from warpgauge.measure import discovery, machine_context, selection, toolkit
-from warpgauge.measure.ab_run import AbRun, Side, open_rows
-from warpgauge.measure.discovery import Binary, Suite
+from warpgauge.measure.ab_run import AbRun, Side
+from warpgauge.measure.discovery import Binary
 from warpgauge.measure.measuring import Built, Measuring
 from warpgauge.records import load
 from warpgauge.records.benchmark_filter import hint, matches, matching
-from warpgauge.records.model import Record
 from warpgauge.records.names import FULL_SUITE
 from warpgauge.records.sessions import BASE, CANDIDATE
 from warpgauge.reports.format import TERMINAL, Format
@@ -50,7 +49,7 @@ FORMATS: Mapping[str, Format] = {
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
     options = parse(argv)
     command = _ExplainCommand(options, options.project or root, argv)
-    return command.compared() if options.own.compares else command.profiled()
+    return command.compare() if options.own.compares else command.profile()
 
 
 def parse(argv: Sequence[str]) -> Options:
@@ -102,84 +101,66 @@ class _ExplainCommand(MeasuringCommand):
         external: ExternalKernels | None = self.options.own.external
         return external
 
-    def built(self, measuring: Measuring, names: Sequence[str]) -> Built:
-        """Build this tree: without a GPU, which is said first, only the programs of `names`."""
-        families = {name.partition("/")[0] for name in names}
-        sources = [measuring.root / "benchmarks" / f"{family}.cu" for family in families]
-        targets: Sequence[str] = ()
-        if not process.has_gpu() and all(source.exists() for source in sources):
-            why = process.why_no_gpu()
-            measuring.note(f"No GPU was found: {why}. Only machine code can be compared.")
-            targets = sorted(f"bench_{family}" for family in families)
-        built = measuring.built(targets)
-        if self.kernels is None:
-            return built
-        programs = self.kernels.provide(built.programs, measuring.scratch / CANDIDATE)
-        return Built(programs, self.kernels.source(measuring))
-
-    def profiled(self) -> ExitStatus:
+    def profile(self) -> ExitStatus:
         """Run the benchmark under the requested profilers, and show what it launches."""
-        own, reports = self.options.own, _reports(self.options.own, self.root / "baselines")
-        with self.begun(self.options) as (measuring, held):
+        own, reports = self.options.own, _reports(self.options.own, self.baselines)
+        with self.begun(logs=False) as (measuring, held):
             measuring.require_gpu()
             held.enter_context(self.alone_in(self.work))
-            binaries = measuring.found(self.built(measuring, [own.name]).programs)
+            binaries = measuring.found(self._built(measuring, [own.name]).programs)
             name = _full_name(own.name, binaries)
             binary = _owner("this build", binaries, name, measuring)
-            held.enter_context(self.alone_in(self.runs))
             suite = measuring.suite_of([binary])
-            held.enter_context(self.alone_on(suite.known.get("gpu_uuid", "")))
+            measuring = self.ready(measuring, suite.known.get("gpu_uuid", ""), held)
             if not binary.needs_gpu:
                 raise UserError(f"{name} runs only on the host: there is nothing to profile")
-            self._profile(measuring, binary, suite, reports)
+            profiling = Profiling(measuring, binary, lambda: self.options.timeout_s)
+            trace: Sequence[cupti.Activity] = ()
+            if own.sass or own.trace or not reports:
+                trace = profiling.trace(cupti.trace_library(binary.path, measuring.tree))
+            if own.trace:
+                context = {"benchmark": name, "gpu_name": suite.known.get("gpu_name", "")}
+                _write(own.trace, trace_views.chrome_trace(trace, context), measuring)
+            for tool, path in reports.items():
+                _write(path, profiling.report(tool), measuring)
+            if not (own.sass or own.trace or reports):
+                trace_views.print_table(trace_views.key_averages(trace), self.results)
+            if own.sass:
+                kernels = cupti.kernels_in(cupti.device_of(trace))
+                if not kernels:
+                    raise UserError(f"{name} runs no kernel", ExitStatus.NOT_MEASURED)
+                streams.write(listing(binary.path, kernels, architecture_of(self.options.device)))
         return ExitStatus.OK
 
-    def _profile(
-        self, measuring: Measuring, binary: Binary, suite: Suite, reports: Mapping[Profiler, Path]
-    ) -> None:
-        own, name = self.options.own, binary.names[0]
-        profiling = Profiling(measuring, binary, lambda: self.options.timeout_s)
-        trace: Sequence[cupti.Activity] = ()
-        if own.sass or own.trace or not reports:
-            trace = profiling.trace(cupti.trace_library(binary.path, measuring.tree))
-        if own.trace:
-            context = {"benchmark": name, "gpu_name": suite.known.get("gpu_name", "")}
-            _write(own.trace, trace_views.chrome_trace(trace, context), measuring)
-        for tool, path in reports.items():
-            _write(path, profiling.report(tool), measuring)
-        if not (own.sass or own.trace or reports):
-            trace_views.print_table(trace_views.key_averages(trace), self.results)
-        if own.sass:
-            kernels = cupti.kernels_in(cupti.device_of(trace))
-            if not kernels:
-                raise UserError(f"{name} runs no kernel", ExitStatus.NOT_MEASURED)
-            streams.write(listing(binary.path, kernels, architecture_of(self.options.device)))
-
-    def compared(self) -> ExitStatus:
+    def compare(self) -> ExitStatus:
         """Explain what is slower than in the other build."""
-        formats = self.options.formats
-        formats.check(self.root / "baselines", [])
-        with self.begun(self.options) as (measuring, held):
+        formats, name = self.options.formats, self.options.own.name
+        formats.check(self.baselines, [])
+        reasons: Sequence[Reason] = ()
+        with self.begun(logs=False) as (measuring, held):
             held.enter_context(self.alone_in(self.work))
-            reasons = self._reasons(measuring, held)
+            given = self._given()
+            names = [name]
+            if given is not None and not name:
+                slower = (row for row in given.verdicts if row.outcome is Outcome.REGRESSION)
+                names = [row.name for row in slower]
+            if given is None or names:
+                reasons = self._reasons(measuring, held, given, names)
+            else:
+                path = inert(os.path.relpath(given.candidate.path))
+                measuring.note(f"{path} found nothing slower: name a benchmark.")
         measured = bool(reasons) and all(found.slowdown is not None for found in reasons)
         status = ExitStatus.OK if measured else ExitStatus.NOT_MEASURED
         return formats.deliver(reasons, status, lambda: streams.write(reason.plain(reasons)))
 
-    def _reasons(self, measuring: Measuring, held: ExitStack) -> Sequence[Reason]:
-        own, given = self.options.own, self._given()
-        names = [own.name]
-        if given is not None and not own.name:
-            slower = (row for row in given.verdicts if row.outcome is Outcome.REGRESSION)
-            names = [row.name for row in slower]
-            if not names:
-                path = inert(os.path.relpath(given.candidate.path))
-                measuring.note(f"{path} found nothing slower: name a benchmark.")
-                return ()
+    def _reasons(
+        self, measuring: Measuring, held: ExitStack, given: Comparison | None, names: Sequence[str]
+    ) -> Sequence[Reason]:
+        """Build both sides, measure the benchmark unless a run is `given`, and explain."""
         commit = self._commit(given)
         if self.kernels is not None:
             measuring.require_gpu()
-        built = self.built(measuring, names)
+        built = self._built(measuring, names)
         candidate = measuring.found(built.programs)
         names = [_full_name(name, candidate) for name in names]
         new = {name: _owner("this build", candidate, name, measuring) for name in names}
@@ -193,13 +174,32 @@ class _ExplainCommand(MeasuringCommand):
             words = clause(str(fault))
             why = f"{words[:1].upper()}{words[1:]}. Only the machine code can be compared."
             return [explain.by_code(name, two, why) for name, two in pairs.items()]
-        held.enter_context(self.alone_in(self.runs))
-        held.enter_context(self.alone_on(suite.known.get("gpu_uuid", "")))
-        reasons = []
-        for name, two in pairs.items():
-            found = given or self._measured(measuring, name, two, suite, built.source)
-            reasons.append(explain.of_pairs(name, two, found, measuring))
-        return reasons
+        measuring = self.ready(measuring, suite.known.get("gpu_uuid", ""), held)
+        if given is None:
+            [(name, (one, other))] = pairs.items()
+            measuring.note(f"Measuring {name} in pairs")
+            sides = Side((one,), {}), Side((other,), built.source)
+            run = AbRun(measuring, suite, built.source)
+            looks = self.in_pairs(run, sides, selection.exactly([name]))
+            if looks.stop is not None:
+                raise looks.stop
+            given = looks.found
+        return [explain.of_pairs(name, two, given, measuring) for name, two in pairs.items()]
+
+    def _built(self, measuring: Measuring, names: Sequence[str]) -> Built:
+        """Build this tree: without a GPU, which is said first, only the programs of `names`."""
+        families = sorted({name.partition("/")[0] for name in names})
+        sources = [measuring.root / "benchmarks" / f"{family}.cu" for family in families]
+        targets = []
+        if not process.has_gpu() and all(source.exists() for source in sources):
+            why = process.why_no_gpu()
+            measuring.note(f"No GPU was found: {why}. Only machine code can be compared.")
+            targets = [f"bench_{family}" for family in families]
+        built = measuring.built(targets)
+        if self.kernels is None:
+            return built
+        programs = self.kernels.provide(built.programs, measuring.scratch / CANDIDATE)
+        return Built(programs, self.kernels.source(measuring))
 
     def _given(self) -> Comparison | None:
         """Return the comparison of the given run, or of the newest in pairs if nothing is named.
@@ -221,19 +221,16 @@ class _ExplainCommand(MeasuringCommand):
                 load.load(own.run)  # raises for a fault of its own
             raise UserError(f"{what}: name a benchmark, and compare with --against REF")
         newest = max(pairs, key=lambda two: two[1].stat().st_mtime)
-        return self._judged(*map(load.load, newest))
-
-    def _judged(self, base: Record, candidate: Record) -> Comparison:
-        return self.conclusion(None, self.root).judged(base, candidate)
+        return self.show.judged(*map(load.load, newest))
 
     def _commit(self, given: Comparison | None) -> str:
         """Return the base's commit; "" if it is a folder. Raises UserError."""
-        options, kernels = self.options, self.kernels
+        options = self.options
         if options.own.base is not None:
             discovery.programs_of(options.own.base)  # before a build that takes minutes
             return ""
         if options.against:
-            root = kernels.path.absolute().parent if kernels else self.root
+            root = self.kernels.path.absolute().parent if self.kernels else self.root
             asked = git.commit_of(root, options.against)
             if machine_context.source(root) == {"commit": asked, "dirty": "false"}:
                 raise UserError(f"commit {short(asked)} is this tree: name an earlier one")
@@ -247,48 +244,20 @@ class _ExplainCommand(MeasuringCommand):
         """Return the base's programs; of a commit only `targets` if possible. Raises UserError."""
         if self.options.own.base is not None:
             return measuring.found(self.options.own.base)
-        if self.kernels is not None:
-            return self._base_of(measuring, self.kernels, commit)
+        if self.kernels is not None:  # of its manifest in the commit
+            folder, work = self.kernels.path.absolute().parent, measuring.root / "build"
+            with alone(work / "external" / "base"):
+                there = git.check_out(folder, commit, work=work / "external")
+            path = there / self.kernels.path.name
+            measuring.note(f"Base: commit {short(commit)}, {os.path.relpath(path)}")
+            old = ExternalKernels.single(f"{path}:{self.kernels.cases[0].short_name}")
+            assert old is not None
+            here = self.options.build_dir or work / "release"
+            return measuring.found(old.provide(here, measuring.scratch / BASE))
         try:
             return measuring.of_commit(commit, "Base", targets=targets)
         except UserError:  # other programs may have had the benchmarks then
             return measuring.of_commit(commit, "Base")
-
-    def _base_of(
-        self, measuring: Measuring, kernels: ExternalKernels, commit: str
-    ) -> Sequence[Binary]:
-        """Return the program with the kernels of a commit of their manifest. Raises UserError."""
-        folder = kernels.path.absolute().parent
-        work = measuring.root / "build" / "external"
-        with alone(work / "base"):
-            there = git.check_out(folder, commit, work=work) / kernels.path.name
-        measuring.note(f"Base: commit {short(commit)}, {os.path.relpath(there)}")
-        old = ExternalKernels.single(f"{there}:{kernels.cases[0].short_name}")
-        assert old is not None
-        here = self.options.build_dir or measuring.root / "build" / "release"
-        return measuring.found(old.provide(here, measuring.scratch / BASE))
-
-    def _measured(
-        self,
-        measuring: Measuring,
-        name: str,
-        pair: tuple[Binary, Binary],
-        suite: Suite,
-        source: Mapping[str, str],
-    ) -> Comparison:
-        """Measure both sides in pairs of processes. Raises UserError."""
-        measuring.note(f"Measuring {name} in pairs")
-        base, candidate = (
-            Side((binary,), facts).only([name])
-            for binary, facts in zip(pair, ({}, dict(source)), strict=True)
-        )
-        paths = self.run_paths()
-        looks = AbRun(measuring, suite, source).compared(
-            base, candidate, selection.exactly([name]), paths.pair, self._judged, open_rows
-        )
-        if looks.stop is not None:
-            raise looks.stop
-        return looks.found
 
 
 def _write(path: Path, content: bytes, measuring: Measuring) -> None:

@@ -38,7 +38,15 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
     history = History.at(root, BRANCH)
     try:
         with console.capture() as shown:  # a refusal is not preceded by half of the tables
-            _COMMANDS[given.command](history, given, root, console)
+            if is_series:
+                _show_series(history, given, console)
+            elif given.command == "changes":
+                _show_changes(history, given, root, console)
+            elif given.command == "export":
+                streams.write(_csv(history, given))
+            else:
+                for _, nights, names in _selected(history, given):
+                    show.newest(nights, names, console)
         streams.write(shown.get())
     finally:
         status = left_out(history.faults)
@@ -63,21 +71,17 @@ def _selected(history: History, given: Namespace) -> Iterator[tuple[str, list[Ni
         raise UserError(f"no benchmark matches --filter {typed(given.filter)}{near}")
 
 
-def _show(history: History, given: Namespace, root: Path, console: Output) -> None:
-    for _, nights, names in _selected(history, given):
-        show.newest(nights, names, console)
-
-
-def _series(history: History, given: Namespace, root: Path, console: Output) -> None:
-    asked, known = given.name, set[str]()
+def _show_series(history: History, given: Namespace, console: Output) -> None:
+    known = set[str]()
     for _, nights in history.models(given.gpu):
         known.update(name for night in nights for name in (*night.benchmarks, *night.unmeasured))
-        show.every_night(nights[-given.nights :], asked, console)
-    if asked not in known:
-        raise UserError(f"the history has no benchmark {typed(asked, 200)}{hint(asked, known)}")
+        show.every_night(nights[-given.nights :], given.name, console)
+    if given.name not in known:
+        near = hint(given.name, known)
+        raise UserError(f"the history has no benchmark {typed(given.name, 200)}{near}")
 
 
-def _changes(history: History, given: Namespace, root: Path, console: Output) -> None:
+def _show_changes(history: History, given: Namespace, root: Path, console: Output) -> None:
     rules = policy.named_or_in(root / "baselines", None)
     today = datetime.now(timezone.utc).date()
     for _, nights, names in _selected(history, given):
@@ -90,8 +94,8 @@ def _changes(history: History, given: Namespace, root: Path, console: Output) ->
         show.drifts(changes.drifts(times, found), console)
 
 
-def _export(history: History, given: Namespace, root: Path, console: Output) -> None:
-    """Print the times as CSV, by GPU model, benchmark and night."""
+def _csv(history: History, given: Namespace) -> str:
+    """Return the times as CSV, by GPU model, benchmark and night."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_COLUMNS)
@@ -104,7 +108,4 @@ def _export(history: History, given: Namespace, root: Path, console: Output) -> 
                     facts = (night.facts.get(key) for key in FACTS)
                     pairs = (night.base, *astuple(ratio)) if ratio else [""] * 4
                     writer.writerow((gpu, name, *when, *astuple(point), *facts, *pairs))
-    streams.write("\n".join(map(inert, text.getvalue().split("\n"))))
-
-
-_COMMANDS = {"show": _show, "series": _series, "changes": _changes, "export": _export}
+    return "\n".join(map(inert, text.getvalue().split("\n")))

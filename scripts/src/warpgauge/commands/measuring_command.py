@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tempfile
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, fields, replace
 from datetime import date, datetime, timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -27,13 +28,17 @@ from warpgauge.measure.gpu_watch import GpuWatch, keep_open
 from warpgauge.measure.journal import SUFFIX
 from warpgauge.measure.measuring import Budget, Measuring
 from warpgauge.measure.options import MeasurementOptions
+from warpgauge.measure.runner import PersistentThrottling
+from warpgauge.records import load
 from warpgauge.records.benchmark_filter import matches
+from warpgauge.records.model import Record
 from warpgauge.reports.format import FORMATS, Format
-from warpgauge.system import command_log
+from warpgauge.system import command_log, process
 from warpgauge.system.command_log import CommandLog
-from warpgauge.system.errors import ExitStatus
+from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.layout import Output, print_line
 from warpgauge.system.locks import Holder, alone, alone_on
+from warpgauge.system.text import listed
 from warpgauge.verdict.comparison import Comparison
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.incompatibility import Override
@@ -62,7 +67,9 @@ def options_of(
     """
     values = {**vars(measuring_lines.bench().parse_args([])), **vars(given), **fixed}
     matches(values["filter"], "", "--filter")
-    if values["device"] not in (None, EVERY_GPU):
+    if values["device"] == EVERY_GPU:
+        process.require_gpu()
+    elif values["device"] is not None:
         gpu_watch.require(values["device"])
     source, build_dir = values["source"], values["build_dir"]
     file = source if source is not None and source.suffix == PYTHON else values.get("file")
@@ -139,13 +146,6 @@ class RunPaths:
         """Return the paths of one of several runs."""
         return RunPaths(self.run.with_stem(f"{self.run.stem}-{what}"))
 
-    def check(self, options: Options, baselines: Path, runs: Sequence[Path]) -> None:
-        """Raise UserError unless the runs, the log and all reports may be written."""
-        for path in runs:
-            check_file(path, baselines, [self.log], RUN_FILE, "run file")
-        check_file(self.log, baselines, [], command_log.OWN, "log of scripts/bench")
-        options.formats.check(baselines, [self.log, *runs])
-
 
 def named_after(folder: Path, now: datetime) -> RunPaths:
     """Make `folder`, and return the default paths of a run in it.
@@ -189,94 +189,112 @@ class MeasuringCommand:
         """The folder of runs, in which one command at a time measures."""
         return self.work / "runs"
 
-    def run_paths(self) -> RunPaths:
-        """Return the run's paths: given by the user, or new ones in `runs`."""
+    @cached_property
+    def paths(self) -> RunPaths:
+        """The run's paths: given by the user, or new ones in `runs`."""
         out = self.options.out
         return RunPaths(out) if out else named_after(self.runs, datetime.now())
 
-    def conclusion(self, rules: Policy | None, baselines: Path, filter: str = "") -> Conclusion:
-        """Return how this command judges and shows results.
-
-        `filter` is needed where the run files do not record what was selected.
-        """
-        options = self.options
-        settings = ComparisonSettings(
-            filter=filter or None,
-            allow=options.allow,
-            policy=rules,
-            today=date.today(),
-        )
-        return Conclusion(self.results, settings, options.formats, baselines)
+    @property
+    def baselines(self) -> Path:
+        """The baselines of this tree, of the --build-dir project, or beside the FILE."""
+        named = self.options.baselines
+        return self.root / "baselines" if named is None else named.absolute()
 
     @property
-    def folders(self) -> tuple[Path, ...]:
-        """The folders of the programs, if another project built them."""
-        return ()
+    def rules(self) -> Policy | None:
+        """The policy that results are judged by. Raises UserError."""
+        return None
+
+    @cached_property
+    def show(self) -> Conclusion:
+        """How results are judged and shown. Raises UserError for a wrong policy."""
+        options = self.options
+        rules, page = self.rules, self.paths.report
+        settings = ComparisonSettings(allow=options.allow, policy=rules, today=date.today())
+        return Conclusion(self.results, settings, options.formats, self.baselines, page)
+
+    def check(self, runs: Sequence[Path]) -> None:
+        """Raise UserError unless these run files, the log and all reports may be written."""
+        log = self.paths.log
+        for path in runs:
+            check_file(path, self.baselines, [log], RUN_FILE, "run file")
+        check_file(log, self.baselines, [], command_log.OWN, "log of scripts/bench")
+        self.options.formats.check(self.baselines, [log, *runs])
+
+    def require_families(self, names: Iterable[str]) -> None:
+        """Raise UserError before a build of this tree that has no program for one of `names`."""
+        folder = self.root / "benchmarks"
+        known = {path.stem for path in folder.glob("*") if path.suffix in (".cu", ".cpp")}
+        unknown = [name for name in names if name.partition("/")[0] not in known]
+        if known and unknown and self.options.build:
+            there = listed(sorted(known))
+            raise UserError(f"{listed(unknown)}: unknown family; the families are {there}")
 
     @contextmanager
     def begun(
-        self, options: Options, log: Path | None = None, *, resumed: bool = False
+        self, *, logs: bool = True, resumed: bool = False
     ) -> Iterator[tuple[Measuring, ExitStack]]:
         """Yield a Measuring with a scratch folder, and a stack of contexts held to the end.
 
-        Commands are logged to `log`, if given. Raises UserError.
+        Commands are logged beside the run if it `logs`. Raises UserError.
         """
         with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch, ExitStack() as held:
-            budget = Budget(options.budget_s)
-            where = (self.root, Path(scratch))
-            measuring = Measuring(options, *where, self.notes, budget, self.folders)
-            if log is not None:
-                commands = CommandLog(log, self.argv, goes_on=resumed, command=self.command)
-            with nullcontext() if log is None else commands.used(measuring.note):
-                yield measuring, held
-
-    def in_pairs(
-        self,
-        beside: AbRun,
-        sides: tuple[Side, Side],
-        paths: RunPaths,
-        show: Conclusion,
-        settled: Callable[[Looks[Comparison]], Comparison],
-    ) -> ExitStatus:
-        """Measure `sides` in pairs, base first; explain and show what `settled` makes of them.
-
-        An interrupt in a further look is raised after that. Raises UserError.
-        """
-        measuring, filter = beside.measuring, beside.measuring.options.filter
-        both = beside.compared(*sides, filter, paths.pair, show.judged, open_rows)
-        found = settled(both)
-        if both.stop is None:
-            pair = Sides(sides, (both.found.baseline, both.found.candidate))
-            found = explain.of_regressions(found, lambda: pair, measuring, paths.why)
-            if reasons := {row.name: row.why for row in found.verdicts if row.why is not None}:
-                run_file.explain(paths.pair[1], reasons)
-        status = show.compared(found)
-        if both.stop is not None:
-            raise both.stop
-        return status
+            budget = Budget(self.options.budget_s)
+            measuring = Measuring(self.options, self.root, Path(scratch), self.notes, budget)
+            if logs:
+                log = CommandLog(self.paths.log, self.argv, goes_on=resumed, command=self.command)
+                held.enter_context(log.used(measuring.note))
+            yield measuring, held
 
     def alone_in(self, folder: Path) -> AbstractContextManager[None]:
         """Lock `work` or `runs`; wait for another command that holds it. Raises UserError."""
-        return alone(folder, self._waiting("in this tree"))
+        return alone(folder, partial(self._wait, "in this tree"))
 
-    def alone_on(self, uuid: str) -> AbstractContextManager[None]:
-        """Lock these GPUs, if any."""
-        return alone_on(uuid.split(",") if uuid else (), self._waiting("on this GPU"))
+    def ready(self, measuring: Measuring, uuid: str, held: ExitStack) -> Measuring:
+        """Lock the folder of runs and these GPUs, if any; watch them, and wait until they are free.
 
-    def watched(self, measuring: Measuring, uuid: str, held: ExitStack) -> Measuring:
-        """Lock, keep open and watch these GPUs, if any, and wait until nobody else uses them."""
-        held.enter_context(self.alone_on(uuid))
+        Raises UserError.
+        """
+        held.enter_context(self.alone_in(self.runs))
         if uuid:
+            held.enter_context(alone_on(uuid.split(","), partial(self._wait, "on this GPU")))
             keep_open()
             measuring = replace(measuring, watch=GpuWatch(uuid, measuring.note))
         measuring.wait_for_gpu()
         return measuring
 
-    def _waiting(self, where: str) -> Callable[[Holder], None]:
-        """Return what to say while another command holds a lock."""
+    def _wait(self, where: str, holder: Holder) -> None:
+        pid = f" (pid {holder})" if holder else ""
+        print_line(self.notes, f"Waiting for another command that measures {where}{pid} ...")
 
-        def say(holder: Holder) -> None:
-            pid = f" (pid {holder})" if holder else ""
-            print_line(self.notes, f"Waiting for another command that measures {where}{pid} ...")
+    def measured(self, run: AbRun, processes: int) -> tuple[Record, PersistentThrottling | None]:
+        """Measure this build alone, and write the run file.
 
-        return say
+        Return it, and the throttling that ended the run, if any. Raises UserError.
+        """
+        content, tired = run.alone(processes)
+        run_file.write({self.paths.run: content})
+        run.measuring.note(f"run file: {os.path.relpath(self.paths.run)}")
+        return load.load(self.paths.run), tired
+
+    def in_pairs(self, run: AbRun, sides: tuple[Side, Side], filter: str) -> Looks[Comparison]:
+        """Measure both sides, base first, until every row is decided. Raises UserError."""
+        return run.compared(*sides, filter, self.paths.pair, self.show.judged, open_rows)
+
+    def concluded(
+        self, found: Comparison, looks: Looks[Comparison], run: AbRun, sides: tuple[Side, Side]
+    ) -> ExitStatus:
+        """Explain and show what was `found` in these pairs.
+
+        An interrupt in a further look is raised after that. Raises UserError.
+        """
+        if looks.stop is None:
+            pair = Sides(sides, (looks.found.baseline, looks.found.candidate))
+            found = explain.of_regressions(found, lambda: pair, run.measuring, self.paths.why)
+            if reasons := {row.name: row.why for row in found.verdicts if row.why is not None}:
+                run_file.explain(self.paths.pair[1], reasons)
+        status = self.show.compared(found)
+        if looks.stop is not None:
+            raise looks.stop
+        return status

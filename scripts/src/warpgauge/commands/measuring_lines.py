@@ -79,7 +79,6 @@ def bench() -> Parser:
     what.add_argument("source", metavar=SOURCE, nargs="?", type=source, help="measure the "
         f"benchmarks of this file in Python (*{PYTHON}), or the kernels of this manifest "
         f"(*{MANIFEST}), instead of the suite; {BASELINES} beside it holds their baselines")
-    what.add_argument("--kernels", action="store_true", help=argparse.SUPPRESS)  # before FILE
     add(what, "--filter", "--suite")
     add(what, "--device", type=devices_or_all, help="GPU index or UUID; several, e.g. 0,1, for "
         f"programs that need them; {EVERY_GPU}: each GPU in turn, with its own run file, then all "

@@ -3,24 +3,18 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from warpgauge.commands import measuring_lines
-from warpgauge.commands.arguments import (
-    MANIFEST,
-    RUN,
-    contradiction,
-    files_among,
-)
+from warpgauge.commands.arguments import MANIFEST, RUN, contradiction, files_among
 from warpgauge.commands.measuring_command import MeasuringCommand, Options, options_of
 from warpgauge.external import plan
 from warpgauge.external.plan import Case
 from warpgauge.external.program import ExternalKernels, manifest_values
-from warpgauge.measure import discovery, run_file
+from warpgauge.measure import discovery
 from warpgauge.measure.ab_run import AbRun
 from warpgauge.measure.discovery import Binary
 from warpgauge.measure.measuring import Measuring
@@ -35,6 +29,7 @@ from warpgauge.system.text import plural
 from warpgauge.verdict import sweep
 
 _EXTERNAL = f"{plan.FAMILY}/"
+_MEASURING = ("--device", "--build-dir", "--no-build", "--processes")
 _COLUMNS = ",".join(reports.COLUMNS).encode()
 _FORMATS = {
     form.name: form
@@ -48,25 +43,38 @@ _FORMATS = {
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
     options = parse(argv)
-    one = _SweepCommand(options, options.project or root, argv)
+    command = _SweepCommand(options, options.project or root, argv)
     measured = options.own.measured
-    if measured is not None:
-        options.formats.check(one.root / "baselines", [measured])
-        record = load.load(measured)
-        sweep.require_some(record.rows, one.what, one.axis)
-        return one.show(record)
-    with one.alone_in(one.work):
-        return one.run()
+    if measured is None:
+        with command.alone_in(command.work):
+            return command.run()
+    options.formats.check(command.baselines, [measured])
+    record = load.load(measured)
+    sweep.require_some(record.rows, options.own.what, options.own.axis)
+    return command.shown(record)
 
 
 def parse(argv: Sequence[str]) -> Options:
     """Parse `argv`. Raises UserError for bad usage."""
-    given = measuring_lines.sweep().parse_args(argv)
-    given.measured, given.file, given.what = files_among(given.what, len(given.what))
+    parser = measuring_lines.sweep()
+    given = parser.parse_args(argv)
+    is_given = {*parser.given(given)}
+    given.measured, given.file, words = files_among(given.what, len(given.what))
     given.axis, given.values = given.axis
-    if given.measured is not None and given.values:
-        raise contradiction(f"a run file (*{RUN})", f"values of --axis {given.axis}")
-    return options_of(given, _FORMATS, suite=FULL_SUITE)
+    if given.measured is not None:
+        others = [option for option in _MEASURING if option in is_given]
+        if others or given.values:
+            option = others[0] if others else f"values of --axis {given.axis}"
+            raise contradiction(f"a run file (*{RUN})", option)
+    if "" in words:
+        raise UserError("'' names no benchmarks: name a family, e.g. reduce, or a longer prefix")
+    given.manifests = [Path(word) for word in dict.fromkeys(words) if word.endswith(MANIFEST)]
+    prefixes = [word for word in dict.fromkeys(words) if not word.endswith(MANIFEST)]
+    everything = given.file is not None or not words  # of that file, or of the run file
+    given.families = prefixes or ([""] if everything else [])
+    given.what = [*given.families, *([_EXTERNAL] if given.manifests else [])]
+    filter = sweep.expression(given.what, given.axis)
+    return options_of(given, _FORMATS, suite=FULL_SUITE, filter=filter)
 
 
 @dataclass(frozen=True)
@@ -75,101 +83,71 @@ class _SweepCommand(MeasuringCommand):
 
     command = "scripts/warpgauge sweep"
 
-    @property
-    def axis(self) -> str:
-        return str(self.options.own.axis)
-
-    @property
-    def manifests(self) -> list[Path]:
-        return [
-            Path(word) for word in dict.fromkeys(self.options.own.what) if word.endswith(MANIFEST)
-        ]
-
-    @property
-    def families(self) -> tuple[str, ...]:
-        """The families or prefixes of names, without the manifests; of a file, by default all."""
-        words = dict.fromkeys(self.options.own.what)
-        prefixes = tuple(word for word in words if not word.endswith(MANIFEST))
-        everything = self.options.file is not None or not words
-        return prefixes or ("",) * everything
-
-    @property
-    def what(self) -> tuple[str, ...]:
-        """Prefixes of all requested names."""
-        return (*self.families, *((_EXTERNAL,) if self.manifests else ()))
-
-    def show(self, record: Record) -> ExitStatus:
-        """Show the sweep in all formats. Raises UserError for names without measurements."""
-        found = sweep.of(record, self.what, self.axis)
-        return self.options.formats.deliver(
-            found, found.status, lambda: reports.print_table(found, self.results)
-        )
-
     def run(self) -> ExitStatus:
-        """Build, measure, write the run file, and show it. Raises UserError."""
-        wanted, kernels = sweep.expression(self.what, self.axis), self._kernels()
-        options = replace(self.options, filter=wanted)
-        paths = self.run_paths()
-        paths.check(options, self.root / "baselines", [paths.run])
-        with self.begun(options, paths.log) as (measuring, held):
-            measuring.require_gpu(self.families)
+        """Check all arguments first, then build, measure and show. Raises UserError."""
+        own, kernels = self.options.own, self._kernels()
+        self.check([self.paths.run])
+        self.require_families(own.families)
+        with self.begun() as (measuring, held):
+            measuring.require_gpu(own.families)
             built = measuring.built()
-            # Keep the plan, so that logged commands can be repeated later.
-            kept = self.runs / f"{paths.run.stem}-kernels"
-            programs = self._programs(measuring, built.programs, kernels, kept)
-            if not any(one.names for one in programs):
+            programs = self._programs(measuring, built.programs, kernels)
+            if not any(program.names for program in programs):
                 measuring.require_built(programs)
-                why = "; ".join(f"{one.path.name} {one.fault}" for one in programs)
+                why = "; ".join(f"{program.path.name} {program.fault}" for program in programs)
                 raise UserError(f"nothing can be measured: {why}", ExitStatus.NOT_MEASURED)
             suite = measuring.suite_of(programs)
             if suite.probe.no_gpu:
                 measuring.note(f"GPU benchmarks are skipped: {suite.probe.no_gpu}.")
-            held.enter_context(self.alone_in(self.runs))
-            measuring = self.watched(measuring, suite.known.get("gpu_uuid", ""), held)
-            processes = options.processes or QUICK_PROCESSES
+            measuring = self.ready(measuring, suite.known.get("gpu_uuid", ""), held)
+            processes = self.options.processes or QUICK_PROCESSES
             measuring.note(f"Measuring {suite.size} in {plural(processes, 'process', 'processes')}")
-            content, tired = AbRun(measuring, suite, built.source).alone(processes)
-            run_file.write({paths.run: content})
-            measuring.note(f"run file: {os.path.relpath(paths.run)}")
-            status = self.show(load.load(paths.run))
+            record, tired = self.measured(AbRun(measuring, suite, built.source), processes)
+            status = self.shown(record)
             if tired is not None:
                 raise tired.after(status)
             return status
 
-    def _programs(
-        self, measuring: Measuring, folder: Path, kernels: ExternalKernels | None, kept: Path
-    ) -> list[Binary]:
-        """Return the programs with the requested benchmarks and axis values. Raises UserError.
+    def shown(self, record: Record) -> ExitStatus:
+        """Show the sweep in all formats. Raises UserError for names without measurements."""
+        found = sweep.of(record, self.options.own.what, self.options.own.axis)
+        return self.options.formats.deliver(
+            found, found.status, lambda: reports.print_table(found, self.results)
+        )
 
-        The plan for external kernels is written to the folder `kept`.
-        """
-        external = []
+    def _programs(
+        self, measuring: Measuring, folder: Path, kernels: ExternalKernels | None
+    ) -> list[Binary]:
+        """Return the programs with the requested benchmarks and axis values. Raises UserError."""
+        own, external = self.options.own, list[Binary]()
         if kernels is not None:
             measuring.inputs.require_unchanged(kernels.files)
-            external = discovery.find(kernels.provide(folder, kept), measuring.scratch)
-        if not self.families:
+            # Keep the plan, so that logged commands can be repeated later.
+            where = self.runs / f"{self.paths.run.stem}-kernels"
+            external = discovery.find(kernels.provide(folder, where), measuring.scratch)
+        if not own.families:
             return external
-        what, axis = self.families, self.axis
-        families, wanted = sweep.families(what), re.compile(measuring.options.filter)
+        families, wanted = sweep.families(own.families), re.compile(self.options.filter)
         found = measuring.found(folder)
         names = [name for binary in found for name in binary.names]
         faulty = [its for its in found if its.fault is not None and families & {"", its.family}]
         if not faulty:
-            sweep.require_some(names, what, axis)
-        asked = [one for one in found if any(map(wanted.search, one.names))]
-        if self.options.own.values:
-            values = f"--axis={axis}={','.join(map(str, self.options.own.values))}"
-            asked = [replace(one, arguments=(*one.arguments, values)) for one in asked]
-            asked = discovery.listed(asked, measuring.scratch, measuring.options.suite)
+            sweep.require_some(names, own.families, own.axis)
+        asked = [binary for binary in found if any(map(wanted.search, binary.names))]
+        if own.values:
+            values = f"--axis={own.axis}={','.join(map(str, own.values))}"
+            asked = [replace(its, arguments=(*its.arguments, values)) for its in asked]
+            asked = discovery.listed(asked, measuring.scratch, FULL_SUITE)
         return discovery.with_own_names([*asked, *faulty, *external])
 
     def _kernels(self) -> ExternalKernels | None:
         """Return the kernels of the manifests, which get one program. Raises UserError."""
-        if not self.manifests:
+        own = self.options.own
+        if not own.manifests:
             return None
-        values, cases = manifest_values(self.axis, self.options.own.values), list[Case]()
-        for path in self.manifests:
-            its = ExternalKernels.of(path, axes={self.axis: values} if values else None).cases
-            sweep.require_some([case.name for case in its], (_EXTERNAL,), self.axis)
+        values, cases = manifest_values(own.axis, own.values), list[Case]()
+        for path in own.manifests:
+            its = ExternalKernels.of(path, axes={own.axis: values} if values else None).cases
+            sweep.require_some([case.name for case in its], (_EXTERNAL,), own.axis)
             cases += its
-        return ExternalKernels(self.manifests[0], cases)
+        return ExternalKernels(own.manifests[0], cases)

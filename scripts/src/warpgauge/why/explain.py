@@ -193,8 +193,8 @@ def of_regressions(
     """Return `found` with a reason for each regression that pairs have shown by its time.
 
     `folder` gets a folder for each, with the change of its machine code and the traces. Faults here
-    do not change a verdict. Runs with injected extra work are not explained, nor those of a machine
-    without a GPU, whose programs are nothing that the profilers know.
+    do not change a verdict. Runs with injected extra work are not explained, nor programs that use
+    no GPU, of which the profilers know nothing.
     """
     slower = [
         (one.change.ratio, one)
@@ -204,14 +204,13 @@ def of_regressions(
     slower.sort(key=lambda both: -both[0])
     if not slower or measuring.options.inject or not process.has_gpu():
         return found
-    began, reasons = time.monotonic(), dict[str, Why]()
+    began, reasons = time.monotonic(), dict[str, Why | None]()
     for number, (slowdown, verdict) in enumerate(slower, 1):
         name = inert(verdict.name)
         try:
             left = BUDGET_S - (time.monotonic() - began)
             if left <= 0.0:
                 raise UserError(f"the {duration(BUDGET_S)} for all explanations are used up")
-            measuring.note(f"Looking into {name}")
             own = folder / f"{number}-{_file_name(verdict.name)}"
             seconds = min(left, _EACH_S)
             reasons[verdict.name] = _why(verdict.name, slowdown, sides(), measuring, seconds, own)
@@ -223,12 +222,15 @@ def of_regressions(
 
 def _why(
     name: str, slowdown: float, sides: Sides, measuring: Measuring, seconds: float, folder: Path
-) -> Why:
+) -> Why | None:
     base, candidate = (one.only([name]).binaries for one in sides.programs)
     before, after = (record.rows.get(name) for record in sides.records)
     if not (base and candidate and before and after):
         raise UserError("its programs or run files no longer exist")
     measured, pair = Measured(before, after, slowdown), (base[0], candidate[0])
+    if not any(program.needs_gpu for program in pair):
+        return None
+    measuring.note(f"Looking into {inert(name)}")
     reason = explained(name, pair, measured, measuring, seconds, folder)
     if lines := reason.code_lines:
         folder.mkdir(parents=True, exist_ok=True)
