@@ -363,12 +363,6 @@ def _valued(
     return {"metavar": metavar, "type": type, "help": help, **more}
 
 
-def _flag(help: str, dest: str | None = None) -> dict[str, Any]:
-    """Return a switch; with `dest` it turns that off."""
-    more = {"action": "store_true"} if dest is None else {"action": "store_false", "dest": dest}
-    return {"help": help, **more}
-
-
 # The options of more than one command.
 # fmt: off
 _SHARED = {
@@ -378,7 +372,8 @@ _SHARED = {
         "help": "full: every benchmark; default: a selection that covers each cost once"},
     "--device": _valued("GPU", one_device, "GPU index or UUID; default 0"),
     "--build-dir": _valued("DIR", folder, "use another project's build folder, without building"),
-    "--no-build": _flag("use build/release without building", "build"),
+    "--no-build": {"action": "store_false", "dest": "build",
+        "help": "use build/release without building"},
     "--processes": _valued("N", positive),
     "--budget": _valued("TIME", duration, dest="budget_s"),
     "--timeout": _valued("TIME", duration, "kill a benchmark after this time; default "
@@ -391,7 +386,6 @@ _SHARED = {
     "--policy": _valued("FILE", Path),
     "--out": _valued("FILE", file, "write the run file here; default build/runs/<time>.json"),
     "--format": _valued("NAME[=FILE]", str, action="append", default=[]),
-    "--verbose": _flag(""),
 }
 
 

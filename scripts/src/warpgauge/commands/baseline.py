@@ -67,12 +67,9 @@ def _prune(
             if plan.texts:
                 lines = [f"  {line}" for line in plan.lines]
                 _print(console, [f"{os.path.relpath(plan.folder)}:", *lines])
-        if given.dry_run:
-            _print(console, ["nothing was changed (--dry-run)"])
-        else:
-            replace_all(texts, changed=entry_point.CHANGED)
-            with entry_point.telling(entry_point.CHANGED):
-                _print(console, (f"pruned: {os.path.relpath(path)}" for path in texts))
+        replace_all(texts, changed=entry_point.CHANGED)
+        with entry_point.telling(entry_point.CHANGED):
+            _print(console, (f"pruned: {os.path.relpath(path)}" for path in texts))
 
 
 def _print(console: Output, lines: Iterable[str]) -> None:

@@ -77,7 +77,8 @@ docs/pages/verdicts.md explains the words, docs/pages/rule.md the rule.""")
     add_comparison_options(rule)
     output = group(parser, "output", "%(prog)s old.json new.json --format markdown=report.md")
     add_formats(output, "comparison", FORMATS)
-    add(output, "--verbose", help="list every benchmark, and all notes and rules")
+    output.add_argument("--verbose", action="store_true", help="list every "
+        "benchmark, and all notes and rules")
     output.add_argument("--history", metavar="BRANCH", help="with --format html: add the last "
         "nights from this branch, e.g. origin/history, or from the folder of its checkout")
     return parser
@@ -126,13 +127,12 @@ baselines/README.md explains baselines.""",
     what.add_argument("where", metavar="SYSTEM:PARTITION", help="system and partition of the test")
     what = command("prune", "remove sessions, or benchmarks that no longer exist, and list them. "
         "Each benchmark that stays keeps a session. To undo it, restore the files with git",
-        "--removed '^gemm/old' --dry-run")
+        "--removed '^gemm/old'")
     _add_baselines(what)
     what.add_argument("--session", metavar="KEY", action="append", default=[], help="remove this "
         "session; repeatable")
     what.add_argument("--removed", metavar="REGEX", action="append", default=[], help="remove "
         "benchmarks whose name matches; repeatable")
-    what.add_argument("--dry-run", action="store_true", help="print what would be done, and exit")
     _add_baselines(command("check", "warn of what makes a baseline unreliable: its age, its "
         "sessions, misnamed files, and benchmarks that are gone or new (by build/release)",
         "nvidia-h200"))
@@ -169,8 +169,6 @@ workflow nightly extends; get it with git fetch origin history.
     what.add_argument("--nights", metavar="N", type=positive, help="use the last N nights; "
         f"default: {NIGHTS} for show and series, otherwise all")
     add(what, "--filter")
-    add(what, "--verbose", help="with changes: also those that a policy entry or a later commit "
-        "explains")
     return parser
 
 

@@ -90,7 +90,7 @@ def _show_changes(history: History, given: Namespace, root: Path, console: Outpu
         times = Times.of(nights, names)
         found = changes.found(times)
         alerts = changes.alerts(found, times, rules, today)
-        show.alerts(alerts, nights, console, verbose=given.verbose)
+        show.alerts(alerts, nights, console)
         show.drifts(changes.drifts(times, found), console)
 
 

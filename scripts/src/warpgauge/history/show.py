@@ -65,20 +65,15 @@ def every_night(nights: Sequence[Night], benchmark: str, console: Console) -> No
         print_text(console, "in pairs: change from the base, ± standard error", style="dim")
 
 
-def alerts(
-    found: Sequence[Alert], nights: Sequence[Night], console: Console, *, verbose: bool
-) -> None:
-    """Print one line per alert, by night; explained ones only if `verbose`."""
-    shown = [alert for alert in found if verbose or not alert.is_quiet]
-    quiet = len(found) - len(shown)
+def alerts(found: Sequence[Alert], nights: Sequence[Night], console: Console) -> None:
+    """Print one line per alert, by night."""
     print_text(console, _title(nights), style="bold")
     heading = Cells("benchmark", ("since", "commits", "others", "change", "cause"))
-    lines = [_alert(alert, nights) for alert in shown]
+    lines = [_alert(alert, nights) for alert in found]
     if lines:
         _print(console, heading, lines, (0, 1, 4), "others: more benchmarks with the same change")
-    if not lines or quiet:
-        left = f"; {quiet} explained, shown with --verbose" if quiet else ""
-        print_text(console, f"{plural(len(shown), 'change')}{left}", style="dim")
+    else:
+        print_text(console, "0 changes", style="dim")
     if not found and len(nights) < FEWEST_NIGHTS:
         few = f"few nights: large changes are found from {FEWEST_NIGHTS} nights on"
         print_text(console, f"{few}, smaller ones later")
