@@ -27,7 +27,7 @@ MOST_LINES_OF = {
     "external": 1499,
     "why": 2771,
     "fleet": 795,
-    "history": 1389,
+    "history": 1385,
     "github": 2455,
     "commands": 4319,
 }

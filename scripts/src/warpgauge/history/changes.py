@@ -103,10 +103,6 @@ class Alert:
         alone = shown or (not self.machine and bool(self.changes[0].benchmark))
         return alone and self.good != self.bad
 
-    @property
-    def is_quiet(self) -> bool:
-        return all(change.explained for change in self.changes)
-
 
 class Drift(NamedTuple):
     """A benchmark that moves by `a_year` in 365 nights, or (None) up and down by `swing`: logs."""
