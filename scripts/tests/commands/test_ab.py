@@ -243,9 +243,11 @@ def test_what_the_bases_policy_expects_too_is_in_the_base(folders: TwoFolders) -
     )
     (folders.root / "policy.toml").write_text(text)
     assert folders.beside(*named) is ExitStatus.OK  # the base had none
-    for before, status in (("of another time", ExitStatus.OK), (text, ExitStatus.REGRESSION)):
-        (folders.root / "base.toml").write_text(before)
-        assert folders.beside(*named) is status
+    (folders.root / "base.toml").write_text(text)
+    assert folders.beside(*named) is ExitStatus.REGRESSION
+    (folders.root / "base.toml").write_text("no policy")
+    with pytest.raises(UserError, match=r"base\.toml"):
+        folders.beside(*named)
 
 
 def test_out_names_both_run_files_and_the_log_of_the_turns(folders: TwoFolders) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import argparse
 import ast
+import errno
 import importlib
+import io
 import os
 import re
 import shlex
@@ -247,3 +249,19 @@ def test_words_for_programs_are_not_options(capsys: pytest.CaptureFixture[str]) 
     assert "--color is one of auto, always, never" in capsys.readouterr().err
     assert main(["demo", "--", "--color"]) == 2
     assert "--color is one of" not in capsys.readouterr().err
+
+
+class Full(io.StringIO):
+    """A file on a full disk."""
+
+    def write(self, _: str) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize("argv", [("bench", "--help"), ("bench", "--help-all"), ("--help",)])
+def test_help_that_cannot_be_written_is_an_error(
+    argv: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdout", Full())
+    assert main(argv) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1

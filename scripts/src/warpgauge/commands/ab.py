@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -78,8 +77,7 @@ class _AbCommand(MeasuringCommand):
         named, base = self.options.policy, self.options.own.base_policy
         rules = policy.load(named) if named is not None else None
         if rules is not None and base is not None and base.exists():
-            with suppress(UserError):  # the base's policy may be of an older format
-                rules = rules.without(rules.used_up(policy.load(base)))
+            rules = rules.without(rules.used_up(policy.load(base)))
         return rules
 
     def _sides(self, measuring: Measuring) -> tuple[Side, Side]:

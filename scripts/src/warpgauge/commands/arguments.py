@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 
 from warpgauge.records.benchmark_filter import normal
 from warpgauge.records.names import DEFAULT_SUITE, FULL_SUITE, number
-from warpgauge.system import git
+from warpgauge.system import git, streams
 from warpgauge.system.errors import UserError
 from warpgauge.system.location import STANDARD_INPUT
 from warpgauge.system.text import inert, suggestion, typed
@@ -67,7 +67,7 @@ _AXIS = re.compile(rf"([A-Za-z_]\w*)=({_WORD}(?:,{_WORD})*)", re.ASCII)
 class _HelpAll(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
         assert isinstance(parser, Parser)
-        print(parser.full_help(), end="")
+        streams.write(parser.full_help())
         parser.exit()
 
 
@@ -93,6 +93,10 @@ class Parser(argparse.ArgumentParser):
 
     def format_help(self) -> str:
         return f"{super().format_help()}\n{_OF_ALL}\n"
+
+    def print_help(self, file: object = None) -> None:
+        """Print the help. Raises OSError, which argparse would ignore."""
+        streams.write(self.format_help())
 
     def full_help(self) -> str:
         """Return the help on all options."""
