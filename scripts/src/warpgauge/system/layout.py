@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -147,10 +148,15 @@ class Output(Console):
     """
 
     def __init__(self, *, stderr: bool = False, highlight: bool = True) -> None:
-        quiet = stderr and bool(os.environ.get(streams.QUIET))
         color = os.environ.get(streams.COLOR, "auto")
-        system = {"auto": "auto", "always": "standard"}.get(color)
-        super().__init__(stderr=stderr, highlight=highlight, quiet=quiet, color_system=system)  # type: ignore[arg-type]
+        systems: dict[str, Literal["auto", "standard"]] = {"auto": "auto", "always": "standard"}
+        super().__init__(
+            stderr=stderr,
+            highlight=highlight,
+            quiet=stderr and streams.QUIET in os.environ,
+            color_system=systems.get(color),
+            no_color=False if color == "always" else None,  # None: as NO_COLOR says
+        )
 
     def on_broken_pipe(self) -> None:
         self.quiet = True
