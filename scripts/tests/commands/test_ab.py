@@ -26,7 +26,7 @@ def test_a_slower_program_is_a_regression_confirmed_in_turns(folders: TwoFolders
     folders.make("candidate", "copy bench", SLOW)
     assert folders.beside() is ExitStatus.REGRESSION
     out, err = folders.output()
-    assert "1 slower · 1 within tolerance (at most " in out
+    assert "1 slower: BM_copy/64 +20.0 % · 1 within tolerance (at most " in out
     assert "BM_copy/64" in out
     assert "Confirmed in alternating processes of both builds." in out
     assert "Measured in pairs, programs in base against those in candidate: 8 pairs" in out

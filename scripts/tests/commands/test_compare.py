@@ -52,7 +52,11 @@ def candidate(tmp_path: Path, document: Json) -> Path:
 STATUS = {
     "identical": (SAME, 0, "PASS 2 within tolerance (at most +"),
     "faster": (run([row("a/b", scaled(0.5)), row("a/c")]), 0, "1 faster"),
-    "slower": (run([row("a/b", scaled(1.05)), row("a/c")]), 1, "FAIL 1 slower · 1 within"),
+    "slower": (
+        run([row("a/b", scaled(1.05)), row("a/c")]),
+        1,
+        "FAIL 1 slower: a/b +5.0 % · 1",
+    ),
     "slower and failed": (run([row("a/b", scaled(3)), failed("a/c")]), 1, "1 failed"),
     "failed": (run([row("a/b"), failed("a/c")]), 3, "%) · 1 failed"),
     "vanished": (run([row("a/b")]), 3, "1 missing"),

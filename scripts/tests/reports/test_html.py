@@ -136,7 +136,7 @@ def test_the_policy_allows_the_one_style_and_the_one_script_alone() -> None:
 def test_without_the_script_there_are_the_verdict_every_row_the_cause_and_the_environment() -> None:
     found = of_every_kind()
     told = _Parsed(render(found)).text()
-    assert "FAIL 2 slower · 1 faster" in told
+    assert "FAIL: 2 slower, worst gemm/naive/n:64 +30.0 % · 1 faster" in told
     assert "Exit status 1: something regressed" in told
     assert "registers 40 → 72" in told
     assert all(one.name in told for one in found.verdicts)

@@ -20,6 +20,7 @@ from warpgauge.records.sessions import are_paired, newest
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.git import short
 from warpgauge.system.text import (
+    LONGEST_NAME,
     LONGEST_TEXT,
     MINUS,
     cut,
@@ -297,15 +298,20 @@ def _differs(before: str, after: str) -> str:
     return foreign(f"{cut(before, _LONGEST_VALUE)} → {cut(after, _LONGEST_VALUE)}")
 
 
-def headline(comparison: Comparison) -> str:
-    """Return ``2 slower · 1 faster · 123 within tolerance (at most +0.96 %)`` and the like.
+def headline(comparison: Comparison, *, names: bool = True) -> str:
+    """Return ``1 slower: NAME +5.0 % · 123 within tolerance (at most +0.96 %)`` and the like.
 
-    Say why nothing was compared instead, unless something is slower, which outranks a refusal.
+    It `names` the worst row that is slower. Say why nothing was compared instead, unless something
+    is slower, which outranks a refusal.
     """
     if comparison.refusal is not None and not comparison.count(Outcome.REGRESSION):
         return f"Not compared: {foreign(comparison.refusal, LONGEST_TEXT)}"
     counts = Counter(map(word, comparison.verdicts))
     shown = {WITHIN: _within(comparison)}
+    if names and (slowest := worst(comparison)) is not None:
+        which = ":" if counts["slower"] == 1 else ", worst"
+        name = foreign(slowest.name, LONGEST_NAME)
+        shown["slower"] = f"slower{which} {name} {Row(slowest, ()).size}"
     order = dict.fromkeys(("slower", "faster", WITHIN, *_ORDER[:-1]))
     parts = [f"{counts[name]} {shown.get(name, name)}" for name in order if counts[name]]
     parts += ["not built" for _ in comparison.not_built[:1]]

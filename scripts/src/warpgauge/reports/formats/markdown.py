@@ -62,7 +62,9 @@ def top(comparison: Comparison, sources: Sources = _NO_LINKS) -> list[str]:
     if comparison.refusal is not None and views.worst(comparison) is None:
         return [shown_as(views.headline(comparison), code)]
     row = View(comparison).decisive
-    numbers = f"**{views.headline(comparison)}**. {views.how_found(comparison)}".rstrip()
+    numbers = (
+        f"**{views.headline(comparison, names=False)}**. {views.how_found(comparison)}".rstrip()
+    )
     return [*([_in_a_line(row, sources)] if row else []), numbers]
 
 
