@@ -130,7 +130,8 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise UserError, exit status 2."""
-        raise UserError(inert(f"{message}; see --help"))
+        end = " See --help" if message.endswith("?") else "; see --help"
+        raise UserError(inert(f"{message}{end}"))
 
     def given(self, options: argparse.Namespace) -> list[str]:
         """Return the options that differ from their defaults, such as ``--filter``."""
@@ -370,8 +371,8 @@ def _valued(
 # The options of more than one command.
 # fmt: off
 _SHARED = {
-    "--filter": _valued("REGEX", normal, "benchmarks in whose name Python's re finds it; "
-        "--filter=-REGEX: others", default=""),
+    "--filter": _valued("REGEX", normal, "only benchmarks whose name matches this Python "
+        "regular expression; --filter=-REGEX: all others", default=""),
     "--suite": {"choices": (DEFAULT_SUITE, FULL_SUITE), "default": DEFAULT_SUITE,
         "help": "full: every benchmark; default: a selection that covers each cost once"},
     "--device": _valued("GPU", one_device, "GPU index or UUID; default 0"),

@@ -38,10 +38,10 @@ BASELINE and CANDIDATE are each a run file of scripts/bench, a baseline
 (baselines/<gpu>), plain Google Benchmark JSON, or a folder of one of these.
 - reads standard input, for one of the files.
 
-Plain files count as one process each, by the median of its repetitions. Give
-several as a folder or with --processes. Seven files per side find changes of 5 % where processes
-scatter by 1 % or less. With fewer, only large changes are reported
-(--process-scatter)."""
+Plain files count as one process each, by the median of their repetitions. Give
+several as a folder or with --processes. Seven files per side find changes of
+5 % where processes scatter by 1 % or less. With fewer, only large changes are
+reported (--process-scatter)."""
 
 _FLEET = """\
 Find the GPU or node of a fleet that is slower than the others of its model, or
@@ -87,8 +87,8 @@ docs/pages/verdicts.md explains the words, docs/pages/rule.md the rule.""")
 def demo() -> Parser:
     parser = Parser(
         prog="warpgauge demo",
-        description="Show a comparison with a baseline that was recorded on a GPU. Needs no GPU, "
-        "no compiler and no build.",
+        description="Show a comparison of two builds, recorded on a GPU. Needs no GPU, no "
+        "compiler and no build.",
         epilog="Exit status: 0 shown, whatever its verdict; 2 bad usage.",
     )
     add_formats(group(parser, "output", "%(prog)s --format html=demo.html"), "comparison", FORMATS)

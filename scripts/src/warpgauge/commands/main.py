@@ -194,8 +194,9 @@ def _without_a_command(prog: str, word: str, commands: Mapping[str, Command]) ->
         print(usage(prog, commands) if is_help else f"warpgauge {__version__}")
         return 0
     known = [*commands, *(["ci"] if commands is COMMANDS else [])]
-    if near := get_close_matches(_SYNONYMS.get(word, word), known, n=1):
-        raise UserError(f"{word!r} is not a command: did you mean {near[0]}? See --help")
+    others = ["--quiet", "--color", "--version", "--help"] if word.startswith("-") else known
+    if near := get_close_matches(_SYNONYMS.get(word, word), others, n=1):
+        raise UserError(f"{word!r} is not a command: did you mean '{near[0]}'? See --help")
     what = f"{word!r} is not a command" if word else "a command is missing"
     raise UserError(f"{what}: choose one of {', '.join(known)}; see --help")
 
@@ -211,7 +212,7 @@ def usage(prog: str = "warpgauge", commands: Mapping[str, Command] = COMMANDS) -
         [
             *(f"usage: {prog} COMMAND ...", "", "commands:"),
             *(*lines.values(), *others),
-            *("", "every command:", "  --quiet      no progress and remarks on standard error"),
+            *("", "every command:", "  --quiet      no progress or remarks on standard error"),
             "  --color WHEN always, never, or auto: on a terminal, unless NO_COLOR is set",
             *("", f"`{prog} COMMAND --help` shows the options of a command, `warpgauge bench"),
             "--help-all` also rare ones, `warpgauge --version` the version.",

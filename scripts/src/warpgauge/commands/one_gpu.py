@@ -188,7 +188,7 @@ class Bench(MeasuringCommand):
         record, tired = self.measured(run, self.options.screening(confirms=False))
         status = self.show.values(record)
         for line in without_baseline(run.suite.probe, record):
-            run.measuring.note(line)
+            print_line(self.results, line)
         if tired is not None:
             raise tired.after(status)
         return status
@@ -250,7 +250,9 @@ class Bench(MeasuringCommand):
         slower = [row.name for row in found.verdicts if row.outcome is Outcome.REGRESSION]
         names = [name for name in slower if any(it.pattern.search(name) for it in self.used_up)]
         notes = []
-        if no_gpu:
+        if no_gpu and found.refusal is not None:  # nothing but the host's controls was measured
+            found = replace(found, refusal=f"No GPU was measured: {no_gpu}.")
+        elif no_gpu:
             notes.append(Note("no_gpu", f"No GPU was measured: {sentence(no_gpu)}."))
         if names:  # only that entry of the policy would accept them
             words = (

@@ -76,7 +76,8 @@ class GitHub:
         """Raise UserError for an invalid token or address."""
         # http.client would print a token that it cannot send.
         if not _PRINTABLE.fullmatch(token):
-            raise UserError(f"{TOKEN} is empty or not a token; set it to the job's github.token")
+            how = f"the job's github.token, or by hand: export {TOKEN}=$(gh auth token)"
+            raise UserError(f"{TOKEN} is empty or not a token; set it to {how}")
         local = _LOCAL.fullmatch(base_url) is not None
         if not (local or _SECURE.fullmatch(base_url)):
             raise UserError(f"{API_URL}: {quoted(base_url)} is not an https:// address; correct it")

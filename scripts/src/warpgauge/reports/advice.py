@@ -55,7 +55,8 @@ def next_step(comparison: Comparison) -> tuple[Step, ...]:
         words = "If the change is intended, commit it and record its times:"
         return (*steps, Step(words, f"{_bench(comparison.candidate)} --record"))
     if slowest is not None:
-        return (Step("Measure both sides again in fresh processes to confirm this."),)
+        words = "To confirm it, measure the programs themselves in pairs:"
+        return (Step(words, _ab(["OLD_FOLDER", "NEW_FOLDER"])),)
     rows, is_refused = comparison.candidate.rows, comparison.refusal is not None
     for failed in _of(comparison, Outcome.ERROR) if ours and not is_refused else ():
         row = rows.get(failed.name)

@@ -469,7 +469,7 @@ def gpu_name(record: Record) -> str:
 
 def differences_beside(comparison: Comparison) -> list[tuple[str, str, str]]:
     """Return what differs between the contexts and the two `side`s do not show, not yet inert."""
-    return [astuple(one) for one in comparison.differences if one.key != "commit"]
+    return [astuple(one) for one in comparison.differences if one.key not in ("commit", "dirty")]
 
 
 def nearby(path: Path) -> Path:

@@ -288,7 +288,6 @@ def require_gpu() -> None:
     if not (why := why_no_gpu()):
         return
     raise UserError(
-        f"no GPU was found: {why}; nothing was built. To measure what needs no GPU, use "
-        "scripts/bench without --device",
+        f"no GPU was found: {why}; nothing was built. Run this on a machine with a GPU",
         ExitStatus.NOT_MEASURED,
     )

@@ -97,7 +97,7 @@ def typed(value: str, limit: int = 60) -> str:
 def suggestion(wrong: str, known: Iterable[str]) -> str:
     """Return the nearest known name, or the known names, as the remedy of an error."""
     names = list(known)
-    near = difflib.get_close_matches(wrong, names, n=1, cutoff=0.5)
+    near = difflib.get_close_matches(wrong, names, n=1)
     if near:
         return f"did you mean '{near[0]}'?"
     return f"known are {cut(', '.join(names), 200)}" if names else "there is none"
