@@ -97,6 +97,14 @@ def test_what_is_a_sentence_has_no_traceback(
     assert capsys.readouterr().err == ""
 
 
+def test_what_a_file_configures_first_is_not_imported_before_it(tmp_path: Path) -> None:
+    file = tmp_path / "kernels.py"
+    file.write_text("import torch\nos.environ['JAX_ENABLE_X64'] = '1'\nimport jax.numpy as jnp\n")
+    assert program.large_imports(file) == ["torch"]
+    file.write_text("import torch\nimport jax.numpy as jnp\n")
+    assert program.large_imports(file) == ["torch", "jax.numpy"]
+
+
 def test_packages_are_imported_before_the_driver_lets_it_load_the_rest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -28,6 +28,8 @@ _PACKAGE = re.escape(str(Path(__file__).resolve().parents[1]))
 _NOT_OF_THE_USER = re.compile(rf"^{_PACKAGE}/|/(?:site|dist)-packages/|/runpy\.py$|^<frozen ")
 # To import them takes seconds, and uses no GPU.
 _LARGE = ("torch", "triton", "cupy", "numba", "jax")
+# JAX and Numba read the environment when they are imported, and a path says which one is.
+_CONFIGURES = re.compile(r"\b(?:environ|putenv|setenv|sys\.path)\b")
 _DRIVEN = "--driven="  # the option of the driver, with a descriptor
 _KINDS: dict[type, str] = {int: "integer", float: "number", str: "text"}
 
@@ -121,11 +123,10 @@ def _wait_for_a_line(driver: int) -> None:
 
 
 def large_imports(path: Path) -> list[str]:
-    """Return the modules of large packages that a file imports."""
+    """Return the modules of large packages that a file imports before it may configure them."""
     name = rf"((?:{'|'.join(_LARGE)})(?:\.\w+)*)\b"
-    return re.findall(
-        rf"^\s*(?:import|from)\s+{name}", path.read_text(errors="replace"), re.MULTILINE
-    )
+    text = _CONFIGURES.split(path.read_text(errors="replace"), maxsplit=1)[0]
+    return re.findall(rf"^\s*(?:import|from)\s+{name}", text, re.MULTILINE)
 
 
 def run(words: Sequence[str], main: Callable[[Sequence[str]], int]) -> int:
