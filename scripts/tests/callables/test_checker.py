@@ -189,6 +189,7 @@ def test_a_wrong_result_that_the_row_hides_does_not_count(files: Files) -> None:
     with evaluating.serving(files.folder, path) as (control, answer):
         assert len(files.rows("candidate", "def kernel(x, i): return x + i\n", answer)) == 2
         assert files.rows("candidate", RIGHT, answer) == ["", ""]
+        assert faults_of(control, [0, 0]) == ["", ""]  # nobody has a time yet
         assert all("wrong result" in fault for fault in faults_of(control, [1, 1]))
 
 

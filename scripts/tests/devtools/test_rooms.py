@@ -18,7 +18,7 @@ MOST_LINES = 500  # of a module
 MOST_LINES_OF = {
     "system": 1899,
     "records": 1949,
-    "callables": 2306,
+    "callables": 2313,
     "statistics": 1280,
     "verdict": 3003,
     "reports": 3202,
@@ -29,7 +29,7 @@ MOST_LINES_OF = {
     "fleet": 795,
     "history": 1385,
     "github": 2454,
-    "commands": 4325,
+    "commands": 4329,
 }
 
 # What each room may import, beside itself.

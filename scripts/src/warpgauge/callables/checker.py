@@ -159,11 +159,14 @@ class Checker:
     def faults(self, side: str, times: Sequence[int]) -> list[str]:
         """Return for each point why the side's times do not count, so many until now; or "".
 
-        What was wrong is said once.
+        What was wrong is said once. It is kept where a point has 0 times, which is not asked about.
         """
-        has_intruded, self._intruded[side] = self._intruded[side], False
+        has_intruded = self._intruded[side]
+        self._intruded[side] = has_intruded and not any(times)
 
         def fault(point: int, count: int) -> str:
+            if not count:
+                return ""
             if has_intruded:
                 return "it spoke to the checker itself"
             if wrong := self._wrong.pop((side, point), ""):

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import atexit
 import importlib
 import os
 import re
@@ -147,8 +148,10 @@ def run(words: Sequence[str], main: Callable[[Sequence[str]], int]) -> int:
         print(_shown(fault), end="", file=sys.stderr)
         status = ExitStatus.BAD_USAGE
     if any(word.startswith(_DRIVEN) for word in words):
-        sys.stdout.flush()
-        sys.stderr.flush()
+        with suppress(Exception):  # the file may have closed them
+            atexit._run_exitfuncs()  # which end processes that frameworks keep
+            sys.stdout.flush()
+            sys.stderr.flush()
         os._exit(status)
     return status
 

@@ -214,7 +214,7 @@ class _Checked:
         names, side = self.binaries[0].names, outcome.side
         timed = [name for name in outcome.report.rows if name not in outcome.failures]
         self._times.update((side, name) for name in timed)
-        times = [self._times[side, name] for name in names]
+        times = [self._times[side, name] if name in timed else 0 for name in names]
         answer, _ = self._checker.ask({"side": side, "times": times})
         all_faults = dict(zip(names, answer["faults"], strict=True))
         faults = {name: all_faults[name] for name in timed if all_faults[name]}

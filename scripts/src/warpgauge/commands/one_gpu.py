@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import shlex
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -188,7 +189,10 @@ class Bench(MeasuringCommand):
         record, tired = self.measured(run, self.options.screening(confirms=False))
         status = self.show.values(record)
         for line in without_baseline(run.suite.probe, record):
-            print_line(self.results, line)
+            if status is ExitStatus.OK:
+                run.measuring.note(line)
+            else:  # the reason of the status, which stays with --quiet
+                print(line, file=sys.stderr)
         if tired is not None:
             raise tired.after(status)
         return status

@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import combinations
 from pathlib import Path
 from statistics import mean
 
@@ -78,7 +78,7 @@ def measured(
         for program in left:
             program.begin()
         _drive(plan, left, take)
-        for before, program in pairwise(programs):
+        for before, program in combinations(programs, 2):
             program.fail_as(before)
     return [one.results() for one in programs]
 
@@ -413,7 +413,7 @@ class _Program:
         self._forget(names)
 
     def fail_as(self, before: _Program) -> None:
-        """Leave out what failed in the round before."""
+        """Leave out what failed in a round before."""
         for side, earlier in zip(self.sides, before.sides, strict=False):
             faults = {name: earlier.faults[name] for name in self.left if name in earlier.faults}
             side.faults.update(faults)
