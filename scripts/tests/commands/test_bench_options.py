@@ -58,7 +58,7 @@ WORDS = [f"{option}={value}" for option, values in BAD.items() for value in valu
 def test_bad_usage_is_one_sentence_and_status_2(
     word: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(UserError, match="[Ss]ee --help") as caught:
+    with pytest.raises(UserError, match=r"[Ss]ee --help") as caught:
         parse([word])
     assert caught.value.status is ExitStatus.BAD_USAGE
     assert capsys.readouterr() == ("", "")
