@@ -19,7 +19,7 @@ from warpgauge.measure import self_check
 from warpgauge.system.environment import ROOT
 from warpgauge.system.errors import UserError
 
-MOST_WORDS = 7500  # of all pages
+MOST_WORDS = 7400  # of all pages
 
 
 def drawn(size: Size) -> Sequence[float | str]:
