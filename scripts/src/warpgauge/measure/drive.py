@@ -114,7 +114,7 @@ def _drive(
     path, written = journal.begin(encoded)
     lines, before = Lines(written), sum(one.seconds for one in programs)
     sides = [side.turn.lane.side for side in first.sides]
-    rounds = dict.fromkeys(str(one.turns[0].round) for one in programs)
+    rounds = dict.fromkeys(str(program.turns[0].round) for program in programs)
     # The driver ends late sides; each may be late in starting, preparing, measuring and ending, and
     # those of the program before may be late in ending, too. A plain program reports its benchmarks
     # at its end.

@@ -325,15 +325,15 @@ def _within(comparison: Comparison) -> str:
     The largest bound of each clock is that of its usual tolerance.
     """
     found, others = dict[Clock, float](), Counter[str]()
-    for one in comparison.verdicts:
-        if one.is_unchanged and one.bound is not None and not one.is_quiet:
-            if one.tolerance in (None, TOLERANCE[one.clock]):
-                found[one.clock] = max(one.bound, found.get(one.clock, one.bound))
+    for verdict in comparison.verdicts:
+        if verdict.is_unchanged and verdict.bound is not None and not verdict.is_quiet:
+            if verdict.tolerance in (None, TOLERANCE[verdict.clock]):
+                found[verdict.clock] = max(verdict.bound, found.get(verdict.clock, -math.inf))
             else:
-                others[percent(one.tolerance, sign=False)] += 1
+                others[percent(verdict.tolerance, sign=False)] += 1
     bounds = [f"{count} with a tolerance of {size}" for size, count in others.items()]
     if len(found) > 1 and not comparison.is_of_plain_files:
-        both = ", ".join(f"{rounded_up(found[one])} {one.value}" for one in Clock)
+        both = ", ".join(f"{rounded_up(found[clock])} {clock.value}" for clock in Clock)
         bounds.insert(0, f"at most {both}")
     elif found:
         bounds.insert(0, at_most(max(found.values())))
