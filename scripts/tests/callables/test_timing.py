@@ -36,6 +36,18 @@ def test_results_in_memory_of_their_own_are_held_to_the_reference(numpy_alone: N
     assert case.most_kept == 3 * Case.l2_bytes // X.nbytes + 1
 
 
+def test_no_garbage_is_collected_in_a_capture() -> None:
+    collecting = []
+
+    def operation(x: np.ndarray) -> np.ndarray:
+        collecting.append(gc.isenabled())
+        return np.square(x)
+
+    measured(Case(), operation, X, reference=np.square)
+    assert collecting[0] and not collecting[-1]  # as it is first, and in a capture
+    assert gc.isenabled()
+
+
 def test_inputs_of_floating_point_differ_by_slot_and_others_stay() -> None:
     seen = []
 

@@ -18,7 +18,7 @@ MOST_LINES = 500  # of a module
 MOST_LINES_OF = {
     "system": 1900,
     "records": 1949,
-    "callables": 2313,
+    "callables": 2329,
     "statistics": 1280,
     "verdict": 3003,
     "reports": 3202,

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -212,6 +213,18 @@ def _alone(what: str) -> Iterator[None]:
         measuring.reset(token)
 
 
+@contextmanager
+def _no_garbage_collected() -> Iterator[None]:
+    """Garbage may hold a memory pool of PyTorch, whose end within a capture ends the process."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
 def engine_module() -> Module:
     """Return the compiled engine. Raises UserError if it is not installed."""
     try:
@@ -352,8 +365,11 @@ class Call:
 
     def _captured(self, slot: int, stream: int) -> Issued:
         """Call it while the engine captures its stream: results lie in memory of their own."""
-        memory = arrays.entered([make() for make in self._memory])
-        with memory, arrays.on_stream(stream, self._frameworks):
+        with (
+            _no_garbage_collected(),
+            arrays.entered([make() for make in self._memory]),
+            arrays.on_stream(stream, self._frameworks),
+        ):
             return self._called(slot, stream)
 
     def _issued(self, slot: int, _: int) -> Issued:
