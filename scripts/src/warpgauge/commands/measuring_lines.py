@@ -89,6 +89,9 @@ def bench() -> Parser:
     what.add_argument("--inject", metavar="REGEX=FACTOR", type=injection, help="add real extra "
         "work to matching benchmarks")
 
+    what.add_argument("--energy", action="store_true", help="also measure the energy of an "
+        "operation, of each benchmark that is replayed: three seconds each")
+
     how_long = group(parser, "how long", "%(prog)s --budget 5m")
     add(how_long, "--budget", help="limit of measuring time, e.g. 60s or 5m: measures "
         f"{QUICK_PROCESSES} processes of everything, then pairs of what is still open")
@@ -121,7 +124,7 @@ def bench() -> Parser:
     output = group(parser, "output", "%(prog)s --format markdown=report.md")
     add(output, "--out")
     add_formats(output, "comparison", FORMATS)
-    parser.hide("--isolate", "--inject", "--processes", "--timeout", "--self-check")
+    parser.hide("--isolate", "--inject", "--energy", "--processes", "--timeout", "--self-check")
     return parser
 
 

@@ -390,7 +390,10 @@ class Measuring:
             rounds=rounds,
             seed=self.options.seed,
             journal=self.journal or journal.scratch(self.scratch),
-            gpu_arguments=gpu_arguments(self.options.device),
+            gpu_arguments=(
+                *gpu_arguments(self.options.device),
+                *(["--energy"] if self.options.energy else []),
+            ),
             deadline_s=self.options.timeout_s,
             isolate=self.isolates,
             environment=gpu_environment(self.options.device),

@@ -60,6 +60,7 @@ class MeasurementOptions:
     timeout_s: float
     isolate: str  # programs: "always", "auto" (where the machine can), or "" (never)
     build: bool
+    energy: bool  # also measure it, of programs that use warpgauge
 
     @property
     def project(self) -> Path | None:

@@ -58,7 +58,7 @@ _COUNTERS = {
 _NO_MEASUREMENTS = (counters.SOURCE_LINE, counters.HOST_CLOCK, counters.FULL_SUITE)
 # Units by the ends of the names of counters.
 _UNITS = {"bytes_per_second": "B/s", "flops_per_second": "FLOP/s", "_bytes": "B", "_hz": "Hz",
-          "_watts": "W", "_celsius": "°C", "_seconds": "s",
+          "_watts": "W", "_celsius": "°C", "_seconds": "s", "_joules": "J",
           **dict.fromkeys((counters.LIMIT, counters.EXTRA_WORK, counters.CANARY, "spread"), "%"),
           }  # fmt: skip
 

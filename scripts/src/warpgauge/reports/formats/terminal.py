@@ -191,8 +191,8 @@ def render_values(record: Record, console: Console) -> None:
     order = {s.key: index for index, s in enumerate(newest_last(record.sessions.values()))}
     rows = [row for row in record.rows.values() if not row.skipped]
     values = {row.name: _values(row, order, record.single_process) for row in rows}
-    limited = any(of.get("of limit") for of in values.values())
-    heads = ("time", "rate", *(["of limit"] if limited else []), "spread")
+    known = [head for head in ("of limit", "energy") if any(of.get(head) for of in values.values())]
+    heads = ("time", "rate", *known, "spread")
     heading = Cells("benchmark", heads)
     lines = {
         row.name: Cells(f"  {inert(row.name.partition('/')[2] or row.name)}",
@@ -215,7 +215,11 @@ def render_values(record: Record, console: Console) -> None:
     for line in skips(record.rows.values()):
         print_text(console, f"\n{inert(line)}")
     facts = ["spread: standard deviation between processes, relative to the time"]
-    facts += ["of limit: relative to the ceilings that the same run measured"] if limited else []
+    facts += (
+        ["of limit: relative to the ceilings that the same run measured"]
+        if "of limit" in known
+        else []
+    )
     print_text(console, "\n" + "; ".join(facts), style="dim")
 
 
@@ -226,10 +230,13 @@ def _values(row: Row, order: Mapping[str, int], alone: bool) -> dict[str, str]:
     times = row.process_medians[max(row.process_medians, key=order.__getitem__)]
     logs = [math.log(time) for time in times]
     known = len(logs) > 1 and not alone
+    joules = row.counters.get("energy_joules", 0.0)
     return {
         "time": duration(math.exp(statistics.fmean(logs))),
         "rate": speed(row.counters),
         "of limit": of_limit(row.counters.get("limit_fraction")),
+        # With the prefixes of times.
+        "energy": f"{duration(joules)[:-1]}J" if joules else "",
         "spread": f"{100 * statistics.stdev(logs):.2f} %" if known else "–",
     }
 
