@@ -36,7 +36,7 @@ def parse(argv: Sequence[str]) -> Options:
     """Parse `argv`. Raises UserError for bad usage."""
     given = measuring_lines.ab().parse_args(argv)
     matches(given.programs, "", "--programs")
-    if bool(given.command) is bool(given.candidate) or (given.base and given.command):
+    if bool(given.command) == bool(given.candidate) or (given.base and given.command):
         raise UserError("ab compares two folders of programs, or with --command two commands")
     if given.metric and not given.command:
         raise UserError("--metric is for what commands print: add --command BASE CANDIDATE")
@@ -61,7 +61,7 @@ class _AbCommand(MeasuringCommand):
     def _folder_of(self, command: str) -> Path:
         self.notes.print(f"Running {command!r} once ...", markup=False, highlight=False)
         try:
-            return any_command.provide(self.work, command, self.options.own.metric)
+            return any_command.provide(self.work, command, self.options.own.metric or "")
         except any_command.Failure as fault:
             raise UserError(inert(f"{command}: {fault}")) from None
 

@@ -136,7 +136,7 @@ def ab() -> Parser:
         "programs to judge")
     what.add_argument("--command", metavar=("BASE", "CANDIDATE"), nargs=2, help="instead of "
         "folders: two commands of the shell, each run once a process; their time is compared")
-    what.add_argument("--metric", metavar="REGEX", type=metric, default="", help="with --command: "
+    what.add_argument("--metric", metavar="REGEX", type=metric, help="with --command: "
         "a number that they print, as the last group of the pattern, e.g. 'took ([0-9.]+)'; a unit "
         "may follow it: a time, or a rate such as tokens/s. A group before it names the row")
     add(what, "--filter")

@@ -31,6 +31,7 @@ _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1
 _UNIT = re.compile(r"\s*([^\W\d_]*/s\b|[^\W\d_]+)?")
 _RATE = "/s"
 _LONGEST = 200  # characters of quoted output
+_LONGEST_SLUG = 40
 
 
 class Failure(Exception):
@@ -83,8 +84,9 @@ def provide(build: Path, command: str, pattern: str) -> Path:
     """Run the command once, and return a folder in `build` with its program. Raises Failure."""
     here = str(Path.cwd())
     names = [*measured(command, pattern, here)]
-    digest = hashlib.sha256(repr((command, pattern, here)).encode()).hexdigest()[:12]
-    program = build / "commands" / digest / WHOLE
+    digest = hashlib.sha256(repr((command, pattern, here)).encode()).hexdigest()[:8]
+    slug = "-".join(re.findall(r"[\w.]+", command))[:_LONGEST_SLUG].strip("-.")
+    program = build / "commands" / f"{slug}-{digest}" / WHOLE
     program.parent.mkdir(parents=True, exist_ok=True)
     package = str(Path(__file__).resolve().parents[2])
     words = {"command": command, "pattern": pattern, "folder": here, "names": names}
