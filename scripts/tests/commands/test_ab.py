@@ -62,6 +62,36 @@ def test_a_budget_is_kept_and_told(folders: TwoFolders) -> None:
     assert "of the budget of 120.0 s." in err
 
 
+def test_two_commands_are_compared_by_what_they_print(folders: TwoFolders) -> None:
+    printing = ["echo took 1000.$(($$ % 10)) us", "echo took 1200.$(($$ % 10)) us"]
+    argv = ["--command", *printing, "--metric", r"took ([\d.]+)"]
+    assert ab.main(argv, folders.root) is ExitStatus.REGRESSION
+    out, _ = folders.output()
+    assert "1 slower: command +20.0 %" in out
+    assert {row["name"] for row in folders.documents()[1]["benchmarks"]} == {"command"}
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        [],
+        ["base"],
+        ["base", "candidate", "--command", "true", "true"],
+        ["base", "candidate", "--metric", "(1)"],
+        ["--command", "true", "false"],
+        ["--command", "true", "true", "--metric", "no group"],
+        ["--command", "true", "true", "--metric", "("],
+    ],
+)
+def test_what_is_no_pair_of_folders_or_commands_is_bad_usage(
+    folders: TwoFolders, argv: list[str]
+) -> None:
+    folders.make("base", "copy bench")
+    folders.make("candidate", "copy bench")
+    with pytest.raises(UserError):
+        ab.main(argv, folders.root)
+
+
 def test_known_commits_are_in_the_run_files_and_folders_that_may_be_gone_in_no_advice(
     folders: TwoFolders,
 ) -> None:

@@ -6,11 +6,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from warpgauge.commands import measuring_lines
 from warpgauge.commands.measuring_command import MeasuringCommand, Options, options_of
-from warpgauge.measure import cubins, discovery, gpu_watch, machine_context, selection
+from warpgauge.measure import any_command, cubins, discovery, gpu_watch, machine_context, selection
 from warpgauge.measure.ab_run import AbRun, Side
 from warpgauge.measure.discovery import Probe, Suite
 from warpgauge.measure.measuring import Measuring
@@ -35,6 +36,10 @@ def parse(argv: Sequence[str]) -> Options:
     """Parse `argv`. Raises UserError for bad usage."""
     given = measuring_lines.ab().parse_args(argv)
     matches(given.programs, "", "--programs")
+    if bool(given.command) == bool(given.candidate) or (given.base and given.command):
+        raise UserError("ab compares two folders of programs, or with --command two commands")
+    if given.metric and not given.command:
+        raise UserError("--metric is for what commands print: add --command BASE CANDIDATE")
     return options_of(given)
 
 
@@ -44,9 +49,21 @@ class _AbCommand(MeasuringCommand):
 
     command = "scripts/warpgauge ab"
 
-    @property
+    @cached_property
     def folders(self) -> tuple[Path, Path]:
-        return self.options.own.base, self.options.own.candidate
+        """The programs of both sides. Raises UserError for a command that cannot be measured."""
+        own = self.options.own
+        if not own.command:
+            return own.base, own.candidate
+        base, candidate = (self._folder_of(command) for command in own.command)
+        return base, candidate
+
+    def _folder_of(self, command: str) -> Path:
+        self.notes.print(f"Running {command!r} once ...", markup=False, highlight=False)
+        try:
+            return any_command.provide(self.work, command, self.options.own.metric or "")
+        except any_command.Failure as fault:
+            raise UserError(inert(f"{command}: {fault}")) from None
 
     def run(self) -> ExitStatus:
         """Check all arguments first, then measure, judge and show. This tree is not built."""
@@ -64,8 +81,12 @@ class _AbCommand(MeasuringCommand):
             measuring.note(f"Measuring {suite.size} in pairs")
             run = AbRun(measuring, suite, {})
             looks = self.in_pairs(run, sides, options.filter)
-            base, candidate = (foreign(str(view.nearby(folder))) for folder in self.folders)
+            commands = self.options.own.command
+            shown = commands or [str(view.nearby(folder)) for folder in self.folders]
+            base, candidate = map(foreign, shown)
             words = f"Measured in pairs, programs in {base} against those in {candidate}"
+            if commands:
+                words = f"Measured in pairs, the command {base} against {candidate}"
             method = Note("paired_folders", f"{words}: {looks.rounds}.")
             status = self.concluded(replace(looks.found, method=method), looks, run, sides)
             measuring.tell_budget()

@@ -276,6 +276,17 @@ def injection(text: str) -> str:
     )
 
 
+def metric(text: str) -> str:
+    """Parse a pattern with a group for a number, and perhaps one before it for a name."""
+    with contextlib.suppress(re.error):
+        if re.compile(text).groups in (1, 2):
+            return text
+    raise ArgumentTypeError(
+        f"{typed(text)} is no regular expression with one group for the number, or two for name "
+        "and number"
+    )
+
+
 @dataclass(frozen=True)
 class Kernel:
     """What the user named: a variant, or a kernel of `manifest`, or a function of `file`."""

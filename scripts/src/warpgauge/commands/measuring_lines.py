@@ -27,6 +27,7 @@ from warpgauge.commands.arguments import (
     injection,
     inputs,
     kernel,
+    metric,
     path,
     revision,
     size,
@@ -132,9 +133,15 @@ def ab() -> Parser:
     parser = Parser(prog="warpgauge ab", description=_AB, epilog=f"{EXIT_STATUS}\n\n"
         'docs/pages/verdicts.md explains the verdicts.')
     what = group(parser, "what to measure", "%(prog)s old/build new/build --filter '^BM_copy'")
-    what.add_argument("base", type=path, metavar="BASE_FOLDER", help="the programs to compare with")
-    what.add_argument("candidate", type=path, metavar="CANDIDATE_FOLDER", help="the programs to "
-        "judge")
+    what.add_argument("base", type=path, metavar="BASE_FOLDER", nargs="?", help="the programs to "
+        "compare with")
+    what.add_argument("candidate", type=path, metavar="CANDIDATE_FOLDER", nargs="?", help="the "
+        "programs to judge")
+    what.add_argument("--command", metavar=("BASE", "CANDIDATE"), nargs=2, help="instead of "
+        "folders: two commands of the shell, each run once a process; their time is compared")
+    what.add_argument("--metric", metavar="REGEX", type=metric, help="with --command: "
+        "a number that they print, as the last group of the pattern, e.g. 'took ([0-9.]+)'; a unit "
+        "may follow it: a time, or a rate such as tokens/s. A group before it names the row")
     add(what, "--filter")
     what.add_argument("--programs", metavar="REGEX", type=normal, default="", help="start only "
         "programs in whose name Python's re finds it; --programs=-REGEX: others")

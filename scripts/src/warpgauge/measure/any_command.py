@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Any command as a program of Google Benchmark: `ab --command` measures it like others.
+
+A row is the time of the whole command, or a number that it prints. A time that it prints is that;
+a rate, such as 950 tokens/s, counts as the time of one unit.
+
+The program that `provide` writes runs `main` of this module, which needs the standard library only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+_PROGRAM = """#!{python}
+import sys
+sys.path.insert(0, {package!r})
+from warpgauge.measure import any_command
+sys.exit(any_command.main({command!r}, {pattern!r}, {folder!r}, {names!r}, sys.argv[1:]))
+"""
+WHOLE = "command"  # name of the row without a pattern, or if that names none
+_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0,
+            "seconds": 1.0, "min": 60.0, "h": 3600.0}  # fmt: skip
+_UNIT = re.compile(r"\s*([^\W\d_]*/s\b|[^\W\d_]+)?")
+_RATE = "/s"
+_LONGEST = 200  # characters of quoted output
+_LONGEST_SLUG = 40
+
+
+class Failure(Exception):
+    """The command failed, or did not print what was asked for: a sentence."""
+
+
+def measured(command: str, pattern: str, folder: str) -> dict[str, float]:
+    """Run the command in a folder, and return its times in seconds by name. Raises Failure."""
+    began = time.perf_counter()
+    done = subprocess.run(
+        command, shell=True, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True
+    )
+    seconds = time.perf_counter() - began
+    output = done.stdout.decode(errors="replace")
+    if done.returncode:
+        errors = done.stderr.decode(errors="replace").strip()
+        raise Failure(f"it ended with status {done.returncode}: {_cut(errors or output)}")
+    if not pattern:
+        return {WHOLE: seconds}
+    found: dict[str, float] = {}
+    for match in re.finditer(pattern, output, re.MULTILINE):
+        name = match[1].strip() if match.re.groups > 1 else WHOLE
+        if name in found:
+            raise Failure(f"it prints {name!r} several times: let the pattern match it once")
+        found[name] = _seconds(match)
+    if not found:
+        raise Failure(f"it prints nothing that {pattern!r} matches: {_cut(output)}")
+    return found
+
+
+def _seconds(match: re.Match[str]) -> float:
+    """Return the number of the last group, by the unit that follows it; seconds without one."""
+    text, unit = match[match.re.groups], _UNIT.match(match.string, match.end(match.re.groups))
+    try:
+        value = float(text.replace(",", ""))
+    except (AttributeError, ValueError):
+        raise Failure(f"{text!r} is not a number") from None
+    if not 0.0 < value < float("inf"):
+        raise Failure(f"{text!r} is not above 0")
+    name = (unit[1] if unit else "") or "s"
+    return 1.0 / value if name.endswith(_RATE) else value * _SECONDS.get(name, 1.0)
+
+
+def _cut(text: str) -> str:
+    line = " ".join(text.split())
+    return f"{line[:_LONGEST]}…" if len(line) > _LONGEST else line or "no output"
+
+
+def provide(build: Path, command: str, pattern: str) -> Path:
+    """Run the command once, and return a folder in `build` with its program. Raises Failure."""
+    here = str(Path.cwd())
+    names = [*measured(command, pattern, here)]
+    digest = hashlib.sha256(repr((command, pattern, here)).encode()).hexdigest()[:8]
+    slug = "-".join(re.findall(r"[\w.]+", command))[:_LONGEST_SLUG].strip("-.")
+    program = build / "commands" / f"{slug}-{digest}" / WHOLE
+    program.parent.mkdir(parents=True, exist_ok=True)
+    package = str(Path(__file__).resolve().parents[2])
+    words = {"command": command, "pattern": pattern, "folder": here, "names": names}
+    program.write_text(_PROGRAM.format(python=sys.executable, package=package, **words))
+    program.chmod(0o755)
+    return program.parent
+
+
+def main(command: str, pattern: str, folder: str, names: Sequence[str], argv: Sequence[str]) -> int:
+    """Be a program of Google Benchmark. Return its exit status."""
+    options = dict(word.partition("=")[::2] for word in argv)
+    if unknown := [word for word in options if not word.startswith("--benchmark_")]:
+        print(f"there is no option {unknown[0]}", file=sys.stderr)
+        return 1
+    asked = re.compile(options.get("--benchmark_filter", ""))
+    chosen = [name for name in names if asked.search(name)]
+    if "--benchmark_list_tests" in options:
+        print("\n".join(chosen))
+        return 0
+    try:
+        times = measured(command, pattern, folder) if chosen else {}
+        rows = [_row(name, times.get(name)) for name in chosen]
+    except Failure as failure:
+        rows = [{**_row(name, None), "error_message": str(failure)} for name in chosen]
+    context = {"executable": command, "num_cpus": os.cpu_count(), "library_build_type": "release"}
+    text = json.dumps({"context": context, "benchmarks": rows})
+    Path(options.get("--benchmark_out", "/dev/stdout")).write_text(text)
+    return 0
+
+
+def _row(name: str, seconds: float | None) -> Mapping[str, object]:
+    row: dict[str, object] = {"name": name, "run_name": name, "run_type": "iteration"}
+    if seconds is None:
+        return {**row, "error_occurred": True, "error_message": "it was not printed this time"}
+    return {**row, "iterations": 1, "real_time": 1e9 * seconds, "cpu_time": 0.0, "time_unit": "ns"}

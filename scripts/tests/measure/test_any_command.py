@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Any command, measured like a program of Google Benchmark."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from warpgauge.measure import any_command
+from warpgauge.measure.any_command import Failure, measured
+
+NUMBER = r"took ([-\d.,]+)"
+
+
+@pytest.mark.parametrize(
+    ("printed", "seconds"),
+    [
+        ("took 2.5", 2.5),
+        ("took 2.5 ms", 0.0025),
+        ("took 2.5us.", 2.5e-6),
+        ("took 1,500 ns", 1.5e-6),
+        ("took 500 tokens/s", 0.002),
+        ("took 500 of 700", 500.0),
+    ],
+)
+def test_a_number_counts_by_its_unit(printed: str, seconds: float) -> None:
+    assert measured(f"echo '{printed}'", NUMBER, "/") == {"command": pytest.approx(seconds)}
+
+
+def test_two_groups_name_the_rows() -> None:
+    times = measured(r"printf 'a: 1 ms\nb: 2 ms\n'", r"^(\w+): (\d+)", "/")
+    assert times == {"a": pytest.approx(0.001), "b": pytest.approx(0.002)}
+
+
+def test_without_a_pattern_the_whole_command_is_timed() -> None:
+    assert measured("true", "", "/")["command"] > 0
+
+
+@pytest.mark.parametrize(
+    ("command", "pattern", "why"),
+    [
+        ("echo lost; exit 3", NUMBER, "status 3"),
+        ("echo took long", NUMBER, "prints nothing"),
+        ("echo took 0", NUMBER, "not above 0"),
+        ("echo took .", NUMBER, "not a number"),
+        ("echo a 1 a 2", r"(\w) (\d)", "several times"),
+        ("./absent-program", "", "status 127"),
+    ],
+)
+def test_what_cannot_be_measured_is_a_failure(command: str, pattern: str, why: str) -> None:
+    with pytest.raises(Failure, match=why):
+        measured(command, pattern, "/")
+
+
+def test_its_program_lists_selects_and_reports(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "numbers").write_text("a: 1 ms\nb: 2 ms\n")
+    folder = any_command.provide(tmp_path / "build", "cat numbers", r"(\w): (\d)")
+    (program,) = folder.iterdir()
+
+    def run(*options: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([program, *options], cwd="/", capture_output=True, text=True)
+
+    assert run("--benchmark_list_tests").stdout == "a\nb\n"
+    assert run("--describe").returncode == 1
+    (tmp_path / "numbers").write_text("b: 3 ms\n")  # it prints less than it did
+    report = tmp_path / "report.json"
+    assert run(f"--benchmark_out={report}", "--benchmark_filter=^(a|b)$").returncode == 0
+    first, second = json.loads(report.read_text())["benchmarks"]
+    assert first["error_occurred"]
+    assert second["real_time"] == pytest.approx(3e6)
+    assert any_command.provide(tmp_path / "build", "cat numbers", r"(\w): (\d)") == folder
