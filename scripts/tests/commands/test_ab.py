@@ -29,7 +29,7 @@ def test_a_slower_program_is_a_regression_confirmed_in_turns(folders: TwoFolders
     assert "1 slower: BM_copy/64 +20.0 % · 1 within tolerance (at most " in out
     assert "BM_copy/64" in out
     assert "Confirmed in alternating processes of both builds." in out
-    assert "Measured in pairs, programs in base against those in candidate: 8 pairs" in out
+    assert "Measured in pairs, programs in base against programs in candidate: 8 pairs" in out
     assert "programs base → candidate" in out
     assert "To reproduce: scripts/warpgauge ab base candidate --filter '^BM_copy/64$' Report" in out
     assert (folders.root / out.rpartition(" Report: ")[2]).is_file()
@@ -71,6 +71,25 @@ def test_two_commands_are_compared_by_what_they_print(folders: TwoFolders) -> No
     assert {row["name"] for row in folders.documents()[1]["benchmarks"]} == {"command"}
 
 
+def test_a_folder_is_compared_with_itself_in_another_environment(folders: TwoFolders) -> None:
+    body = """import json, os
+for word in sys.argv:
+    if word == "--benchmark_list_tests" and not any("filter" in other for other in sys.argv):
+        print("BM_copy")
+    if word.startswith("--benchmark_out="):
+        time = (1000 + os.getpid() % 7) * float(os.environ["FACTOR"])
+        row = dict(name="BM_copy", run_name="BM_copy", run_type="iteration", iterations=1,
+                   real_time=time, cpu_time=time, time_unit="ns")
+        with open(word.partition("=")[2], "w") as file:
+            json.dump({"context": {}, "benchmarks": [row]}, file)
+sys.exit("--describe" in sys.argv)"""
+    folders.script("base", "copy", body)
+    assert ab.main(["base", "--env", "FACTOR=1,1.2"], folders.root) is ExitStatus.REGRESSION
+    out, _ = folders.output()
+    assert "1 slower: BM_copy +20" in out
+    assert "programs with FACTOR=1 against programs with FACTOR=1.2" in out
+
+
 @pytest.mark.parametrize(
     "argv",
     [
@@ -79,6 +98,10 @@ def test_two_commands_are_compared_by_what_they_print(folders: TwoFolders) -> No
         ["base", "candidate", "--command", "true", "true"],
         ["base", "candidate", "--metric", "(1)"],
         ["--command", "true", "false"],
+        ["base", "--env", "A=1"],
+        ["base", "--env", "A=1,1"],
+        ["base", "candidate", "--env", "A=1,2"],
+        ["absent", "--env", "A=1,2"],
         ["--command", "true", "true", "--metric", "no group"],
         ["--command", "true", "true", "--metric", "("],
     ],

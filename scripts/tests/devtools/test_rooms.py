@@ -21,15 +21,15 @@ MOST_LINES_OF = {
     "callables": 2329,
     "statistics": 1280,
     "verdict": 3003,
-    "reports": 3202,
-    "measure": 4867,
+    "reports": 3209,
+    "measure": 4895,
     "baselines": 761,
     "external": 1499,
     "why": 2771,
     "fleet": 795,
     "history": 1385,
     "github": 2454,
-    "commands": 4368,
+    "commands": 4408,
 }
 
 # What each room may import, beside itself.

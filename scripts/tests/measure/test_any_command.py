@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from warpgauge.measure import any_command
-from warpgauge.measure.any_command import Failure, measured
+from warpgauge.measure.any_command import measured
+from warpgauge.system.errors import UserError
 
 NUMBER = r"took ([-\d.,]+)"
 
@@ -51,7 +52,7 @@ def test_without_a_pattern_the_whole_command_is_timed() -> None:
     ],
 )
 def test_what_cannot_be_measured_is_a_failure(command: str, pattern: str, why: str) -> None:
-    with pytest.raises(Failure, match=why):
+    with pytest.raises(UserError, match=why):
         measured(command, pattern, "/")
 
 
@@ -75,3 +76,18 @@ def test_its_program_lists_selects_and_reports(
     assert first["error_occurred"]
     assert second["real_time"] == pytest.approx(3e6)
     assert any_command.provide(tmp_path / "build", "cat numbers", r"(\w): (\d)") == folder
+
+
+def test_programs_get_a_variable_and_keep_their_options(tmp_path: Path) -> None:
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    program = folder / "bench it"
+    program.write_text('#!/bin/sh\necho "$PLACE" "$@"\n')
+    program.chmod(0o755)
+    (folder / "data.txt").write_text("no program")
+    made = any_command.with_variable(tmp_path / "build", folder, "PLACE", "a 'b' $c")
+    assert [path.name for path in made.iterdir()] == ["bench it"]
+    done = subprocess.run([made / "bench it", "x y"], capture_output=True, text=True)
+    assert done.stdout == "a 'b' $c x y\n"
+    with pytest.raises(UserError):
+        any_command.with_variable(tmp_path / "build", tmp_path / "absent", "PLACE", "a")

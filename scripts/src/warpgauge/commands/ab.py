@@ -10,8 +10,17 @@ from functools import cached_property
 from pathlib import Path
 
 from warpgauge.commands import measuring_lines
+from warpgauge.commands.arguments import PYTHON
 from warpgauge.commands.measuring_command import MeasuringCommand, Options, options_of
-from warpgauge.measure import any_command, cubins, discovery, gpu_watch, machine_context, selection
+from warpgauge.measure import (
+    any_command,
+    cubins,
+    discovery,
+    gpu_watch,
+    machine_context,
+    python_file,
+    selection,
+)
 from warpgauge.measure.ab_run import AbRun, Side
 from warpgauge.measure.discovery import Probe, Suite
 from warpgauge.measure.measuring import Measuring
@@ -19,6 +28,7 @@ from warpgauge.records.benchmark_filter import hint, matches
 from warpgauge.records.model import PROGRAMS
 from warpgauge.reports import view
 from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.layout import print_line
 from warpgauge.system.text import foreign, inert, typed
 from warpgauge.verdict import policy
 from warpgauge.verdict.note import Note
@@ -36,8 +46,12 @@ def parse(argv: Sequence[str]) -> Options:
     """Parse `argv`. Raises UserError for bad usage."""
     given = measuring_lines.ab().parse_args(argv)
     matches(given.programs, "", "--programs")
-    if bool(given.command) == bool(given.candidate) or (given.base and given.command):
-        raise UserError("ab compares two folders of programs, or with --command two commands")
+    asked = bool(given.candidate), bool(given.env), bool(given.command)
+    if sum(asked) != 1 or bool(given.base) is bool(given.command):
+        raise UserError(
+            "ab compares two folders of programs, or one folder with --env, or two commands with "
+            "--command"
+        )
     if given.metric and not given.command:
         raise UserError("--metric is for what commands print: add --command BASE CANDIDATE")
     return options_of(given)
@@ -50,20 +64,32 @@ class _AbCommand(MeasuringCommand):
     command = "scripts/warpgauge ab"
 
     @cached_property
-    def folders(self) -> tuple[Path, Path]:
-        """The programs of both sides. Raises UserError for a command that cannot be measured."""
+    def asked(self) -> Sequence[tuple[Path, str]]:
+        """The folder with the programs of each side, and its name. Raises UserError."""
         own = self.options.own
-        if not own.command:
-            return own.base, own.candidate
-        base, candidate = (self._folder_of(command) for command in own.command)
+        if own.command:
+            words = [f"the command {foreign(command)}" for command in own.command]
+            return [*zip(map(self._folder_of, own.command), words, strict=True)]
+        if own.env:
+            folder = python_file.provide(own.base) if own.base.suffix == PYTHON else own.base
+            return [
+                (
+                    any_command.with_variable(self.work, folder, name, value),
+                    f"programs with {foreign(f'{name}={value}')}",
+                )
+                for name, value in own.env
+            ]
+        folders = own.base, own.candidate
+        return [(folder, f"programs in {foreign(str(view.nearby(folder)))}") for folder in folders]
+
+    @property
+    def folders(self) -> tuple[Path, Path]:
+        (base, _), (candidate, _) = self.asked
         return base, candidate
 
     def _folder_of(self, command: str) -> Path:
-        self.notes.print(f"Running {command!r} once ...", markup=False, highlight=False)
-        try:
-            return any_command.provide(self.work, command, self.options.own.metric or "")
-        except any_command.Failure as fault:
-            raise UserError(inert(f"{command}: {fault}")) from None
+        print_line(self.notes, f"Running {inert(command)} once ...")
+        return any_command.provide(self.work, command, self.options.own.metric or "")
 
     def run(self) -> ExitStatus:
         """Check all arguments first, then measure, judge and show. This tree is not built."""
@@ -81,12 +107,8 @@ class _AbCommand(MeasuringCommand):
             measuring.note(f"Measuring {suite.size} in pairs")
             run = AbRun(measuring, suite, {})
             looks = self.in_pairs(run, sides, options.filter)
-            commands = self.options.own.command
-            shown = commands or [str(view.nearby(folder)) for folder in self.folders]
-            base, candidate = map(foreign, shown)
-            words = f"Measured in pairs, programs in {base} against those in {candidate}"
-            if commands:
-                words = f"Measured in pairs, the command {base} against {candidate}"
+            (_, base), (_, candidate) = self.asked
+            words = f"Measured in pairs, {base} against {candidate}"
             method = Note("paired_folders", f"{words}: {looks.rounds}.")
             status = self.concluded(replace(looks.found, method=method), looks, run, sides)
             measuring.tell_budget()

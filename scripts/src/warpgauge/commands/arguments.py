@@ -276,6 +276,15 @@ def injection(text: str) -> str:
     )
 
 
+def environment(text: str) -> tuple[tuple[str, str], tuple[str, str]]:
+    """Parse ``NAME=BASE,CANDIDATE`` as a variable with two values."""
+    name, _, values = text.partition("=")
+    both = values.split(",")
+    if name.isidentifier() and len(both) == 2 and both[0] != both[1] and "\0" not in text:
+        return (name, both[0]), (name, both[1])
+    raise ArgumentTypeError(f"{typed(text)} is not NAME=BASE,CANDIDATE with two different values")
+
+
 def metric(text: str) -> str:
     """Parse a pattern with a group for a number, and perhaps one before it for a name."""
     with contextlib.suppress(re.error):

@@ -31,6 +31,7 @@ _CONTRADICTIONS = {
     "--record": ("--against", "--filter", "--inject"),
     "--self-check": ("--against", "--inject", "--out", "--format"),
     "--against": ("--no-confirm", "--build-dir"),
+    "--energy": ("--record", "--against", "--self-check"),
     # External kernels have no suites and no commits, and are of one program.
     _MANIFEST: ("--build-dir", "--suite", "--isolate", "--against"),
 }

@@ -22,6 +22,7 @@ from warpgauge.commands.arguments import (
     commit,
     devices,
     devices_or_all,
+    environment,
     file,
     group,
     injection,
@@ -91,7 +92,8 @@ def bench() -> Parser:
         "work to matching benchmarks")
 
     what.add_argument("--energy", action="store_true", help="also measure the energy of an "
-        "operation, of each benchmark that is replayed: three seconds each")
+        "operation, if it is replayed: takes three seconds each, and heats the GPU, so that times "
+        "are not comparable")
 
     how_long = group(parser, "how long", "%(prog)s --budget 5m")
     add(how_long, "--budget", help="limit of measuring time, e.g. 60s or 5m: measures "
@@ -139,6 +141,9 @@ def ab() -> Parser:
         "programs to judge")
     what.add_argument("--command", metavar=("BASE", "CANDIDATE"), nargs=2, help="instead of "
         "folders: two commands of the shell, each run once a process; their time is compared")
+    what.add_argument("--env", metavar="NAME=BASE,CANDIDATE", type=environment, help="with one "
+        f"folder, or a file of benchmarks in Python (*{PYTHON}): compare two values of a variable, "
+        "e.g. of LD_LIBRARY_PATH, or of PATH for two environments of Python")
     what.add_argument("--metric", metavar="REGEX", type=metric, help="with --command: "
         "a number that they print, as the last group of the pattern, e.g. 'took ([0-9.]+)'; a unit "
         "may follow it: a time, or a rate such as tokens/s. A group before it names the row")

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Any command as a program of Google Benchmark: `ab --command` measures it like others.
+"""Programs that stand in for others: a command, or a program with another environment.
 
-A row is the time of the whole command, or a number that it prints. A time that it prints is that;
-a rate, such as 950 tokens/s, counts as the time of one unit.
+By `provide` any command becomes a program of Google Benchmark, and is measured like others. A row
+is the time of the whole command, or a number that it prints. A time that it prints is that; a rate,
+such as 950 tokens/s, counts as the time of one unit.
 
-The program that `provide` writes runs `main` of this module, which needs the standard library only.
+What is written runs `main` of this module, which needs the standard library only.
 """
 
 from __future__ import annotations
@@ -13,11 +14,15 @@ import hashlib
 import json
 import os
 import re
+import shlex
+import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+from warpgauge.system.errors import UserError
 
 _PROGRAM = """#!{python}
 import sys
@@ -34,12 +39,8 @@ _LONGEST = 200  # characters of quoted output
 _LONGEST_SLUG = 40
 
 
-class Failure(Exception):
-    """The command failed, or did not print what was asked for: a sentence."""
-
-
 def measured(command: str, pattern: str, folder: str) -> dict[str, float]:
-    """Run the command in a folder, and return its times in seconds by name. Raises Failure."""
+    """Run the command in a folder, and return its times in seconds by name. Raises UserError."""
     began = time.perf_counter()
     done = subprocess.run(
         command, shell=True, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True
@@ -48,29 +49,33 @@ def measured(command: str, pattern: str, folder: str) -> dict[str, float]:
     output = done.stdout.decode(errors="replace")
     if done.returncode:
         errors = done.stderr.decode(errors="replace").strip()
-        raise Failure(f"it ended with status {done.returncode}: {_cut(errors or output)}")
+        raise UserError(
+            f"{command}: it ended with status {done.returncode}: {_cut(errors or output)}"
+        )
     if not pattern:
         return {WHOLE: seconds}
     found: dict[str, float] = {}
     for match in re.finditer(pattern, output, re.MULTILINE):
         name = match[1].strip() if match.re.groups > 1 else WHOLE
         if name in found:
-            raise Failure(f"it prints {name!r} several times: let the pattern match it once")
-        found[name] = _seconds(match)
+            raise UserError(
+                f"{command}: it prints {name!r} several times: let the pattern match it once"
+            )
+        found[name] = _seconds(command, match)
     if not found:
-        raise Failure(f"it prints nothing that {pattern!r} matches: {_cut(output)}")
+        raise UserError(f"{command}: it prints nothing that {pattern!r} matches: {_cut(output)}")
     return found
 
 
-def _seconds(match: re.Match[str]) -> float:
+def _seconds(command: str, match: re.Match[str]) -> float:
     """Return the number of the last group, by the unit that follows it; seconds without one."""
     text, unit = match[match.re.groups], _UNIT.match(match.string, match.end(match.re.groups))
     try:
         value = float(text.replace(",", ""))
     except (AttributeError, ValueError):
-        raise Failure(f"{text!r} is not a number") from None
+        raise UserError(f"{command}: {text!r} is not a number") from None
     if not 0.0 < value < float("inf"):
-        raise Failure(f"{text!r} is not above 0")
+        raise UserError(f"{command}: {text!r} is not above 0")
     name = (unit[1] if unit else "") or "s"
     return 1.0 / value if name.endswith(_RATE) else value * _SECONDS.get(name, 1.0)
 
@@ -81,7 +86,7 @@ def _cut(text: str) -> str:
 
 
 def provide(build: Path, command: str, pattern: str) -> Path:
-    """Run the command once, and return a folder in `build` with its program. Raises Failure."""
+    """Run the command once, and return a folder in `build` with its program. Raises UserError."""
     here = str(Path.cwd())
     names = [*measured(command, pattern, here)]
     digest = hashlib.sha256(repr((command, pattern, here)).encode()).hexdigest()[:8]
@@ -93,6 +98,25 @@ def provide(build: Path, command: str, pattern: str) -> Path:
     program.write_text(_PROGRAM.format(python=sys.executable, package=package, **words))
     program.chmod(0o755)
     return program.parent
+
+
+def with_variable(build: Path, folder: Path, name: str, value: str) -> Path:
+    """Return a folder in `build` with the programs of another, which have this variable.
+
+    Raises UserError.
+    """
+    if not folder.is_dir():
+        raise UserError(f"{folder} is no folder: name one of programs")
+    digest = hashlib.sha256(repr((str(folder.resolve()), name, value)).encode()).hexdigest()[:8]
+    made = build / "commands" / f"{folder.resolve().name}-{name}-{digest}"
+    shutil.rmtree(made, ignore_errors=True)
+    made.mkdir(parents=True)
+    for program in sorted(folder.iterdir()):
+        if program.is_file() and os.access(program, os.X_OK) and ".so" not in program.suffixes:
+            own = shlex.join(["exec", "env", f"{name}={value}", str(program.resolve())])
+            (made / program.name).write_text(f'#!/bin/sh\n{own} "$@"\n')
+            (made / program.name).chmod(0o755)
+    return made
 
 
 def main(command: str, pattern: str, folder: str, names: Sequence[str], argv: Sequence[str]) -> int:
@@ -109,7 +133,7 @@ def main(command: str, pattern: str, folder: str, names: Sequence[str], argv: Se
     try:
         times = measured(command, pattern, folder) if chosen else {}
         rows = [_row(name, times.get(name)) for name in chosen]
-    except Failure as failure:
+    except UserError as failure:
         rows = [{**_row(name, None), "error_message": str(failure)} for name in chosen]
     context = {"executable": command, "num_cpus": os.cpu_count(), "library_build_type": "release"}
     text = json.dumps({"context": context, "benchmarks": rows})
