@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A baseline as references for ReFrame."""
+"""A baseline as references for ReFrame, and as quantiles."""
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 from statistics import median
@@ -48,3 +49,17 @@ def test_the_command_prints_one_gpu_model(
         )
     with pytest.raises(UserError, match="nvidia-a or nvidia-b"):
         baseline.main(["export", str(tmp_path / "baselines"), "cluster:gpu"], tmp_path)
+
+
+def test_quantiles_are_of_all_processes_of_all_sessions(capsys: pytest.CaptureFixture[str]) -> None:
+    baseline.main(["export", "nvidia-h200"], ROOT)
+    lines = [*csv.DictReader(capsys.readouterr().out.splitlines())]
+    record = load(RECORDED)
+    assert [line["benchmark"] for line in lines] == [*record.rows]
+    for line in lines:
+        times = [*record.rows[line["benchmark"]].process_medians.values()]
+        together = [time for of_session in times for time in of_session]
+        assert (int(line["sessions"]), int(line["processes"])) == (len(times), len(together))
+        assert float(line["q50"]) == pytest.approx(median(together), rel=1e-6)
+        assert float(line["q5"]) <= float(line["q25"]) <= float(line["q95"])
+        assert line["gpu"] == "NVIDIA H200"

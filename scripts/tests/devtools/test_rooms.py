@@ -23,13 +23,13 @@ MOST_LINES_OF = {
     "verdict": 3003,
     "reports": 3209,
     "measure": 4895,
-    "baselines": 761,
+    "baselines": 782,
     "external": 1499,
     "why": 2771,
     "fleet": 795,
     "history": 1385,
     "github": 2454,
-    "commands": 4408,
+    "commands": 4411,
 }
 
 # What each room may import, beside itself.

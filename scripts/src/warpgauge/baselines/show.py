@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shows a baseline: its sessions, its families, and on request every time; or for ReFrame.
+"""Shows a baseline: its sessions, its families, and on request every time; for ReFrame, or as CSV.
 
 Scatter is the standard deviation of logarithms, a fraction of the time.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import math
 import os
@@ -16,6 +18,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from statistics import geometric_mean
 
+import numpy as np
 from rich.console import Console
 from scipy import special
 
@@ -36,6 +39,7 @@ _TO_THE_LEFT = range(5)  # the last two columns are numbers
 _DISPENSABLE = (3, 2, 4)  # columns dropped from narrow tables
 _UNKNOWN = "–"
 _DIGITS = 8  # characters shown of a GPU's or boot's identifier
+_QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _WHERE = re.compile(r"[\w.-]+:[\w.-]+")
 
 
@@ -133,6 +137,23 @@ def _print_rows(record: Record, sessions: Sequence[Session], console: Console) -
 
 def _share(fraction: float | None) -> str:
     return _UNKNOWN if fraction is None else f"{100.0 * fraction:.2f} %"
+
+
+def distribution(folders: Sequence[Folder]) -> str:
+    """Return quantiles of each benchmark's times (seconds) over all processes, as CSV."""
+    text = io.StringIO()
+    lines = csv.writer(text, lineterminator="\n")
+    heads = (f"q{100 * quantile:.0f}" for quantile in _QUANTILES)
+    lines.writerow(["gpu", "benchmark", "sessions", "processes", *heads])
+    for folder in folders:
+        gpu = inert(" or ".join(folder.gpu_names))
+        for row in folder.whole.rows.values():
+            times = [time for of_session in row.process_medians.values() for time in of_session]
+            if times:
+                quantiles = (f"{time:.7g}" for time in np.quantile(times, _QUANTILES))
+                counts = len(row.process_medians), len(times)
+                lines.writerow([gpu, inert(row.name), *counts, *quantiles])
+    return text.getvalue()
 
 
 def references(baseline: Record, where: str) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from warpgauge.baselines import check, show, store
 from warpgauge.baselines.store import open_folder
 from warpgauge.commands import command_lines
-from warpgauge.system import entry_point
+from warpgauge.system import entry_point, streams
 from warpgauge.system.atomic import replace_all
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.layout import Output, print_line
@@ -35,7 +35,9 @@ def main(argv: Sequence[str], root: Path, now: datetime | None = None) -> ExitSt
     folders = [open_folder(path) for path in store.chosen(baselines, given.asked)]
     if given.command == "check":
         return check.check(folders, root, now, console)
-    if given.command == "export":
+    if given.command == "export" and not given.where:
+        streams.write(show.distribution(folders))
+    elif given.command == "export":
         if len(folders) > 1:
             names = " or ".join(folder.path.name for folder in folders)
             raise UserError(f"a partition has one GPU model: name one of {names}")

@@ -121,10 +121,11 @@ baselines/README.md explains baselines.""",
     _add_baselines(command("show", "show the sessions of each baseline, their age and origin; of "
         "one that is named also each benchmark's times, their scatter, and the newest rate as a "
         "fraction of its limit", "nvidia-h200"))
-    what = command("export", "print the times of a baseline as references of a ReFrame test. A "
-        "healthy GPU exceeds some benchmark's limit in one of 100 runs", "nvidia-h200 cluster:gpu")
-    what.add_argument("asked", metavar="GPU_OR_PATH", help="a GPU model or a path")
-    what.add_argument("where", metavar="SYSTEM:PARTITION", help="system and partition of the test")
+    what = command("export", "print quantiles of all times in seconds, as CSV; or the references "
+        "of a ReFrame test. A healthy GPU exceeds some benchmark's limit in one of 100 runs",
+        "nvidia-h200 cluster:gpu")
+    _add_baselines(what)
+    what.add_argument("where", metavar="SYSTEM:PARTITION", nargs="?", help="of the ReFrame test")
     what = command("prune", "remove sessions, or benchmarks that no longer exist, and list them. "
         "Each benchmark that stays keeps a session. To undo it, restore the files with git",
         "--removed '^gemm/old'")
