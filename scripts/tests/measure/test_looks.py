@@ -63,11 +63,15 @@ class Bench:
         self.note = self.said.append
         self.stop_in, self.stop_behind = 0, 1000  # in a round, or in the judgement of a later one
 
-    def run(self, lanes: Sequence[Lane], rounds: range) -> Iterator[TurnResult]:
-        return self.budget.timed(self._run(lanes, rounds))
+    def run(
+        self, lanes: Sequence[Lane], rounds: range, *, in_budget: bool = False
+    ) -> Iterator[TurnResult]:
+        return self.budget.timed(self._run(lanes, rounds, in_budget))
 
-    def _run(self, lanes: Sequence[Lane], rounds: range) -> Iterator[TurnResult]:
+    def _run(self, lanes: Sequence[Lane], rounds: range, in_budget: bool) -> Iterator[TurnResult]:
         for number in rounds:
+            if in_budget and not self.budget.rounds_left(lanes):
+                return
             if number == self.stop_in:
                 raise KeyboardInterrupt
             assert all(lane.binaries == lanes[0].binaries for lane in lanes)

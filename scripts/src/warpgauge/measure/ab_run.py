@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -130,8 +130,8 @@ class AbRun:
             # Results from before persistent throttling are kept.
             outcomes.extend(measuring.run(lanes, range(1, processes + 1)))
             measuring.budget.minimum_is_measured()
-            if fills and measuring.budget.fits(lanes):
-                outcomes.extend(_while_it_fits(measuring, lanes, further))
+            if fills and measuring.budget.rounds_left(lanes):
+                outcomes.extend(measuring.run(lanes, further, in_budget=True))
         except PersistentThrottling as fault:
             tired = fault
             measuring.budget.minimum_is_measured()
@@ -233,14 +233,14 @@ def take(
     names = left = open_rows(found)
     for until in further:
         lanes = [side.only(left).lane(name) for name, side in sides.items()]
-        if not left or not budget.fits(lanes):
+        if not left or not budget.rounds_left(lanes):
             break
         last = looked[-1]
         time_left = "" if budget.given is None else f" ({duration(budget.left)} left)"
         open_now = plural(len(left), "open benchmark")
         measuring.note(f"Rounds {last + 1} to {until} of {open_now}{time_left}")
         try:
-            outcomes = [*_while_it_fits(measuring, lanes, range(last + 1, until + 1))]
+            outcomes = [*measuring.run(lanes, range(last + 1, until + 1), in_budget=True)]
             if not outcomes:  # no program can run the open benchmarks
                 break
             sides = with_results(sides, outcomes)
@@ -276,17 +276,6 @@ def with_results(sides: Mapping[str, Side], outcomes: Iterable[TurnResult]) -> d
         )
         for name, side in sides.items()
     }
-
-
-def _while_it_fits(
-    measuring: Measuring, lanes: Sequence[Lane], rounds: range
-) -> Iterator[TurnResult]:
-    """Run the first round, and further whole rounds as long as the budget allows."""
-    of_a_round = sum(binary.runs for lane in lanes for binary in lane.binaries)
-    for count, outcome in enumerate(measuring.run(lanes, rounds), 1):
-        yield outcome
-        if count % of_a_round == 0 and not measuring.budget.fits(lanes):
-            return
 
 
 def open_rows(found: Comparison) -> list[str]:

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures programs through the driver: alone, or both sides in lock-step.
-
-In lock-step both processes are alive, and one works at a time.
-"""
+"""Measures programs through the driver: alone, or both sides alive in lock-step, in turns."""
 
 from __future__ import annotations
 
@@ -107,8 +104,7 @@ def _drive(
             isolate=plan.isolate,
         )
     )
-    recorded = journal.recorded(encoded)
-    if recorded is not None:
+    if (recorded := journal.recorded(encoded)) is not None:
         settle(recorded)
         return
     path, written = journal.begin(encoded)
@@ -150,9 +146,8 @@ def _judge(plan: Plan, programs: Sequence[_Program], ending: Ending) -> None:
     # After a fault the driver leaves the others, and what must wait, to its next run.
     if first is not None and (is_bad or not any(one.has_progress for one in programs)):
         first.lose(ending)
-    bad = [one.bad for one in programs if one.bad and one.binary.needs_gpu]
-    if is_bad and any(one.binary.needs_gpu for one in programs):
-        bad.append(ending)
+    of_gpu = [one for one in programs if one.binary.needs_gpu]
+    bad = [*(one.bad for one in of_gpu if one.bad), *([ending] if is_bad and of_gpu else [])]
     if bad:
         plan.freed(bad[-1])
 
@@ -207,8 +202,7 @@ class _Side:
     @property
     def has_error(self) -> bool:
         """Whether the present process has reported one, which explains exit status 1."""
-        failures = filter(None, map(self.failure, self.of_process))
-        return not all(failure.skipped for failure in failures)
+        return any(one and not one.skipped for one in map(self.failure, self.of_process))
 
 
 @dataclass
@@ -413,11 +407,15 @@ class _Program:
         self._forget(names)
 
     def fail_as(self, before: _Program) -> None:
-        """Leave out what failed in a round before."""
+        """Leave out what failed in a round before, and what it has given up, which is told once."""
         for side, earlier in zip(self.sides, before.sides, strict=False):
             faults = {name: earlier.faults[name] for name in self.left if name in earlier.faults}
             side.faults.update(faults)
             self._drop(faults)
+        given_up = {name for names in before.reasons.values() for name in names}
+        self._drop(given_up)
+        for why, names in self.reasons.items():
+            self.reasons[why] = [name for name in names if name not in given_up]
 
     def _drop(self, names: Iterable[str]) -> None:
         gone = {*names}
@@ -482,7 +480,8 @@ class _Program:
         remarks = [*self.remarks]
         for why, of in self.reasons.items():
             who = quoted(of[0]) if len(of) == 1 else plural(len(of), "benchmark")
-            remarks.append(f"{why}: measured in alternating processes, not in lock-step: {who}")
+            if of:
+                remarks.append(f"{why}: measured in alternating processes, not in lock-step: {who}")
         candidate = self.sides[-1]
         for name, pair in self.pairs.items():
             candidate.rows[name] = structs.replace(candidate.rows[name], pairs=(pair,))

@@ -82,8 +82,15 @@ class Journal:
         self.is_replayed = False
         return path, path.with_suffix(".lines")
 
-    def forget(self, first: int) -> None:
-        """Remove `used[first:]`, which a resumed run must measure anew."""
+    def forget(self, first: int, programs: int = 0) -> None:
+        """Remove `used[first:]`, which a resumed run must measure anew.
+
+        What the first of these says of so many `programs` stays.
+        """
+        if programs:
+            path = self.used[first].with_suffix(".lines")
+            _shorten(path, sum(line.program < programs for line in drive_lines.recorded(path)))
+            first += 1
         for path in self.used[first:]:
             path.unlink(missing_ok=True)
             path.with_suffix(".lines").unlink(missing_ok=True)
@@ -128,8 +135,13 @@ def _cut(path: Path) -> None:
     rest = lines[begun:]
     has_ended = rest and isinstance(rest[-1], End) and rest[-1].program == rest[0].program
     if not has_ended or any(isinstance(line, Fault) for line in rest):
-        whole = path.read_bytes().split(b"\n")[:begun] if lines else []
-        replace_all({path: b"".join(line + b"\n" for line in whole)})
+        _shorten(path, begun)
+
+
+def _shorten(path: Path, count: int) -> None:
+    """Leave so many lines in a file."""
+    whole = path.read_bytes().split(b"\n")[:count] if count else []
+    replace_all({path: b"".join(line + b"\n" for line in whole)})
 
 
 def scratch(folder: Path) -> Journal:

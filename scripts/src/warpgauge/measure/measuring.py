@@ -80,6 +80,7 @@ def _stamp(path: Path) -> _Stamp:
 
 # By default, further looks may take three times as long as the first one, but at least 2 minutes.
 _LONGER, _LONGER_S = 3.0, 120.0
+_SHORTEST_ROUND_S = 1e-3
 
 
 @dataclass
@@ -136,9 +137,9 @@ class Budget:
                 self._took[outcome.binary.family] = outcome.seconds, len(outcome.binary.names)
             yield outcome
 
-    def fits(self, lanes: Iterable[Lane]) -> bool:
-        """Return whether another round of these lanes fits."""
-        return self.left >= self.needed(lanes)
+    def rounds_left(self, lanes: Iterable[Lane]) -> int:
+        """Return how many more rounds of these lanes fit."""
+        return max(int(self.left // max(self.needed(lanes), _SHORTEST_ROUND_S)), 0)
 
     def needed(self, lanes: Iterable[Lane]) -> float:
         """Estimate the seconds of one round of these lanes from each family's last process.
@@ -377,10 +378,13 @@ class Measuring:
             raise UserError(f"there is no {device} here{why}", ExitStatus.NOT_MEASURED)
         return probe
 
-    def run(self, lanes: Sequence[Lane], rounds: range) -> Iterator[TurnResult]:
+    def run(
+        self, lanes: Sequence[Lane], rounds: range, *, in_budget: bool = False
+    ) -> Iterator[TurnResult]:
         """Run the lanes' processes of `rounds`, show progress, and yield each result.
 
-        Raises UserError if an input file of the programs is replaced meanwhile.
+        With `in_budget`, only rounds that fit the budget run. Raises UserError if an input file of
+        the programs is replaced meanwhile.
         """
         inputs = {path: None for lane in lanes for one in lane.binaries for path in one.inputs}
         unchanged = partial(self.inputs.require_unchanged, tuple(inputs))
@@ -401,6 +405,7 @@ class Measuring:
             freed=self.watch.freed if self.watch else lambda ending: None,
             apart=self.apart,
             unchanged=unchanged,
+            rounds_left=partial(self.budget.rounds_left, lanes) if in_budget else rounds.__len__,
         )
         for line in progress.new_faults(lanes, self.reported):
             self.note(line)

@@ -13,6 +13,7 @@ from warpgauge.measure.discovery import Binary, Names
 from warpgauge.measure.journal import Journal
 from warpgauge.records.document import Failure
 from warpgauge.records.program_report import Report
+from warpgauge.records.row import MOST_ROUNDS
 from warpgauge.system.process import Ending
 
 
@@ -29,7 +30,9 @@ class Lane:
 class Plan:
     """What to run. `seed` alone determines the order of families, and of benchmarks in them.
 
-    Benchmarks in `apart` run in alternating processes; the runner adds to them.
+    Benchmarks in `apart` run in alternating processes, and what `failed` on a side does not run
+    there again; the runner adds to both. Before the programs of one or more rounds start,
+    `rounds_left` returns how many more rounds may run.
     """
 
     lanes: tuple[Lane, ...]
@@ -43,6 +46,8 @@ class Plan:
     settle: Callable[[Sequence[str]], None] = lambda names: None  # called before these repeat
     freed: Callable[[Ending], None] = lambda ending: None  # waits for the GPU after a bad end
     apart: set[str] = field(default_factory=set)  # benchmarks that lock-step could not measure
+    failed: set[tuple[str, str]] = field(default_factory=set)  # sides and benchmarks
+    rounds_left: Callable[[], int] = lambda: MOST_ROUNDS
     unchanged: Callable[[], None] = lambda: None  # raises UserError if an input was replaced
 
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, groupby
@@ -54,8 +53,8 @@ class Observer(Protocol):
 def run(plan: Plan, observer: Observer) -> Iterator[TurnResult]:
     """Run the plan, and yield one result per turn when its program has ended.
 
-    In lock-step that is when the round has ended, or all rounds if the programs load; only then it
-    is seen whether it was disturbed, or the GPU stays slow. A benchmark that failed in a lane does
+    In lock-step that is when the round has ended, or all that are measured at once; only then it is
+    seen whether it was disturbed, or the GPU stays slow. A benchmark that failed in a lane does
     not run there again: its row is an error anyway, and a hang would cost its deadline in every
     round. A disturbed benchmark is repeated once in all lanes: of at most half of the turns, and as
     long as repeating helps.
@@ -65,23 +64,21 @@ def run(plan: Plan, observer: Observer) -> Iterator[TurnResult]:
     """
     rounds, journal = order(plan), plan.journal
     to_repeat, in_vain = sum(map(len, rounds)) // 2, 0
-    failed: dict[tuple[str, str], set[str]] = defaultdict(set)
     slow: list[list[Mapping[str, float]]] = []  # of consecutive programs at a lowered clock
-    rested = 0  # length of journal.used before the first round in which the GPU is slow
-
-    def asked(turn: Turn) -> tuple[Turn, Names]:
-        gone = failed[turn.lane.side, turn.binary.family]
-        return turn, tuple(name for name in turn.binary.names if name not in gone)
+    # Of the first round in which the GPU is slow: the length of journal.used before the rounds that
+    # are measured at once with it, and how many programs these have before it.
+    rested = 0, 0
 
     for turns in _at_once(plan, rounds):
         before = len(journal.used)
         by_program = groupby(turns, key=lambda turn: (turn.round, turn.binary.family))
-        programs = [[*map(asked, of_program)] for _, of_program in by_program]
+        programs = [[(turn, _open(plan, turn)) for turn in program] for _, program in by_program]
         measured = _measured(plan, programs, observer)
-        for program in programs:
-            rested = rested if slow else before
+        for number, program in enumerate(programs):
+            is_later = program[0][0].round > turns[0].round
+            rested = rested if slow else (before, number if is_later else 0)
             if len(slow) == _SLOW_IN_A_ROW:
-                journal.forget(rested)
+                journal.forget(*rested)
                 clock = lowered_clock(combined([*chain(*slow)]), None)
                 raise PersistentThrottling(
                     f"the GPU stays slow: the SM clock was lowered{clock} in {len(slow)} programs "
@@ -95,20 +92,28 @@ def run(plan: Plan, observer: Observer) -> Iterator[TurnResult]:
                 to_repeat -= len(program)
                 in_vain = 0 if len(_disturbed(outcomes)) < len(names) else in_vain + 1
             for outcome in outcomes:
-                failed[outcome.side, outcome.binary.family].update(outcome.failures)
+                plan.failed.update((outcome.side, name) for name in outcome.failures)
             yield from outcomes
             if (lowered := _lowered(outcomes)) is not None:
                 slow = [*slow, lowered] if lowered else []
 
 
-def _at_once(plan: Plan, rounds: list[list[Turn]]) -> list[list[Turn]]:
-    """Return the turns that one run of the driver measures: of programs that load, all rounds.
+def _at_once(plan: Plan, rounds: Sequence[list[Turn]]) -> Iterator[list[Turn]]:
+    """Yield the turns that one run of the driver measures, as long as the plan has rounds left.
 
-    The processes of a round then load while those of the round before measure.
+    These are of one round, or of all that are left if the programs load: the processes of a round
+    then load while those of the round before measure.
     """
-    everything = [*chain(*rounds)]
-    loads = len(plan.lanes) > 1 and all(turn.binary.loads for turn in everything)
-    return [everything] if loads else rounds
+    loads = len(plan.lanes) > 1 and all(turn.binary.loads for turn in chain(*rounds))
+    while rounds and (count := plan.rounds_left()):
+        count = count if loads else 1
+        yield [*chain(*rounds[:count])]
+        rounds = rounds[count:]
+
+
+def _open(plan: Plan, turn: Turn) -> Names:
+    """Return the benchmarks of a turn that have not failed on its side."""
+    return tuple(name for name in turn.binary.names if (turn.lane.side, name) not in plan.failed)
 
 
 def _disturbed(outcomes: Iterable[TurnResult]) -> Names:
@@ -154,6 +159,9 @@ def _measured(
         outcomes = next(paired) if common else [_nothing(turn) for turn, _ in program]
         whole = []
         for (turn, names), first in zip(program, outcomes, strict=True):
+            # What has failed in a round before, of those that are measured at once, is not tried.
+            known = {*first.report.rows, *first.faults, *_open(plan, turn)}
+            names = tuple(name for name in names if name in known)
             outcome = replace(first, binary=replace(turn.binary, names=names))
             if left := outcome.missing:
                 [[alone]] = drive.measured(plan, [([turn], left)], begins, observer.runs)
