@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
@@ -95,6 +96,28 @@ def test_a_name_does_nothing_on_a_terminal_but_be_read() -> None:
         shown.runs("b/[red]x[/red]\x1b[2J\n" + "y" * 500)
     assert "round 2 of 2, b: [red]x[/red]\\x1b[2J\\ny" in text.getvalue()
     assert "y" * 100 not in text.getvalue()
+
+
+def test_rounds_that_end_together_are_shown_as_they_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(progress, "ROUND_LINES_S", 0.0)
+    text = io.StringIO()
+    lanes = tuple(replace(LANE, side=side) for side in ("base", "candidate"))
+    plan = replace(PLAN, lanes=lanes, rounds=range(1, 5))
+    with progress.RunProgress(plan, Console(file=text)) as shown:
+        for number in (1, 2):
+            shown.begins(*(Turn(number, lane, SMALL) for lane in lanes))
+            shown.begins(*(Turn(number, lane, LARGE) for lane in lanes))
+            shown.begins(Turn(number, lanes[0], LARGE))  # by itself, as its pair failed
+            now += 30.0
+        shown.begins(*(Turn(3, lane, SMALL) for lane in lanes))
+    lines = text.getvalue().splitlines()
+    assert [line.partition(" elapsed")[2] for line in lines[:3]] == [
+        "",
+        ", about 1:30 left",
+        ", about 1:00 left",
+    ]
 
 
 def test_sides_in_lock_step_are_named_together() -> None:

@@ -70,7 +70,8 @@ def new_faults(lanes: Sequence[Lane], reported: set[str]) -> list[str]:
 class RunProgress:
     """A runner.Observer and context manager that shows the run on `console`.
 
-    The time left is estimated from what a benchmark took so far.
+    The time left is estimated from what a benchmark took so far. Rounds that are measured at once
+    end together, so what began before the present turn is done.
     """
 
     def __init__(self, plan: Plan, console: Console) -> None:
@@ -84,7 +85,8 @@ class RunProgress:
         able = [one for lane in plan.lanes for one in lane.binaries if one.runs]
         self._sizes = {one.family: len(one.names) for one in able}  # equal on all sides, about
         self._total = len(plan.rounds) * sum(self._sizes[one.family] for one in able)
-        self._done, self._took = 0, 0.0
+        self._done, self._ended, self._took = 0, 0, 0.0
+        self._begun: dict[tuple[int, str, str], int] = {}  # sizes of turns
         self._bar = Progress(
             _text("{task.description}"),
             BarColumn(),
@@ -108,6 +110,10 @@ class RunProgress:
 
     def begins(self, *turns: Turn) -> None:
         turn, sides = turns[0], " and ".join(turn.lane.side for turn in turns)
+        new = {(one.round, one.binary.family, one.lane.side) for one in turns}
+        before = sum(size for key, size in self._begun.items() if key not in new)
+        self._done = max(self._done, before)
+        self._begun.update(dict.fromkeys(new, self._sizes[turn.binary.family]))
         where = f"round {turn.round} of {self._last}"
         if turn.round != self._round:
             self._round = turn.round
@@ -126,9 +132,9 @@ class RunProgress:
         self._update(f"{self._turn}: {cut(inert(name), _LONGEST_NAME)}")
 
     def ended(self, outcome: TurnResult) -> None:
-        self._done += self._sizes[outcome.binary.family]
+        self._ended += self._sizes[outcome.binary.family]
+        self._done = max(self._done, self._ended)
         self._took += outcome.seconds
-        self._bar.update(self._task, completed=self._done)
         self._update(self._turn)
         self.repeated(outcome)
 
@@ -145,12 +151,14 @@ class RunProgress:
             print_line(self._console, inert(f"round {outcome.round}{side}: {remark}"))
 
     def _update(self, description: str) -> None:
-        self._bar.update(self._task, description=description, left=self._left_text())
+        left = self._left_text()
+        self._bar.update(self._task, completed=self._done, description=description, left=left)
 
     def _left_text(self) -> str:
-        if not self._took:
+        took = max(self._took, time.monotonic() - self._began)
+        if not self._done or not took:
             return ""
-        seconds = (self._total - self._done) * self._took / self._done
+        seconds = (self._total - self._done) * took / self._done
         return f"about {clock(seconds)} left"
 
 
