@@ -155,6 +155,31 @@ def test_what_fails_in_its_repetition_is_not_run_again_and_its_remarks_are_told(
     assert outcome.remarks == ("bench_gemm left a process behind, which was killed",)
 
 
+@pytest.mark.parametrize(
+    ("refused", "asked"),
+    # A repetition confirms no other measurement, nor what it repeats.
+    [(1, [{*GEMM}, {"gemm/a"}, {"gemm/a"}]), (2, [{*GEMM}, {"gemm/a"}, {"gemm/a"}]),
+     (3, [{*GEMM}, {*GEMM}, {"gemm/a"}])],
+)  # fmt: skip
+def test_each_measurement_is_audited_before_its_repetition(
+    tmp_path: Path, refused: int, asked: list[set[str]]
+) -> None:
+    measurements = 0
+
+    def audit(outcome: TurnResult) -> TurnResult:
+        nonlocal measurements
+        measurements += 1
+        return replace(outcome, faults={"gemm/b": "not seen"} if measurements == refused else {})
+
+    fake_binary.make(tmp_path / "bin", "gemm", GEMM, counters={"1": {"throttled": 1.0}})
+    lane = Lane(tuple(discovery.find(tmp_path / "bin", tmp_path)))
+    plan = Plan((lane,), range(1, 4), 1, Journal(tmp_path / "runs"), audit=audit)
+    outcomes = list(runner.run(plan, Seen()))
+    assert [{*one.binary.names} for one in outcomes] == asked
+    assert errors(rows(plan, outcomes)).keys() == {"gemm/b"}
+    assert measurements == 4
+
+
 def test_all_sides_of_a_pair_are_run_again_together(tmp_path: Path) -> None:
     plan, outcomes, settled = run(tmp_path, {"1": {"throttled": 1.0}}, rounds=3, sides=2)
     assert len(settled) == 1

@@ -405,12 +405,13 @@ class Measuring:
             freed=self.watch.freed if self.watch else lambda ending: None,
             apart=self.apart,
             unchanged=unchanged,
+            audit=self.audit,
             rounds_left=partial(self.budget.rounds_left, lanes) if in_budget else rounds.__len__,
         )
         for line in progress.new_faults(lanes, self.reported):
             self.note(line)
         with progress.RunProgress(plan, self.notes) as observer:
-            yield from self.budget.timed(map(self.audit, runner.run(plan, observer)))
+            yield from self.budget.timed(runner.run(plan, observer))
 
     def _settle(self, names: Sequence[str]) -> None:
         """Let the GPU cool down, and wait until it is free, before disturbed benchmarks repeat."""

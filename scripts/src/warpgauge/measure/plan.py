@@ -48,6 +48,7 @@ class Plan:
     apart: set[str] = field(default_factory=set)  # benchmarks that lock-step could not measure
     failed: set[tuple[str, str]] = field(default_factory=set)  # sides and benchmarks
     rounds_left: Callable[[], int] = lambda: MOST_ROUNDS
+    audit: Callable[[TurnResult], TurnResult] = lambda outcome: outcome  # may add faults
     unchanged: Callable[[], None] = lambda: None  # raises UserError if an input was replaced
 
 

@@ -166,7 +166,7 @@ def _measured(
             if left := outcome.missing:
                 [[alone]] = drive.measured(plan, [([turn], left)], begins, observer.runs)
                 outcome = _merged(outcome, alone)
-            whole.append(outcome)
+            whole.append(plan.audit(outcome))
         rows = (row for outcome in whole for row in outcome.report.rows.values())
         plan.apart.update({*common}.difference(row.name for row in rows if row.pairs))
         for outcome in whole:
