@@ -16,7 +16,7 @@ from statistics import median, stdev
 import pytest
 from conftest import Loader
 
-from builders import Json, google, google_row
+from builders import Json, google, google_row, write
 from warpgauge.records.load import load
 from warpgauge.records.row import Row
 from warpgauge.system.errors import UserError
@@ -301,3 +301,22 @@ def test_a_row_without_a_name_cannot_be_an_error_of_its_own(tmp_path: Path) -> N
     nameless = {key: value for key, value in measured("", 5.0).items() if "name" not in key}
     with pytest.raises(UserError, match="row 2: has no 'name'"):
         rows(tmp_path, [measured("f", 5.0), nameless])
+
+
+@pytest.mark.parametrize("last", [5, None, {}])
+def test_a_row_without_keys_at_the_end_is_no_less_a_fault(tmp_path: Path, last: object) -> None:
+    path = write(tmp_path / "google.json", {"benchmarks": [measured("f", 5.0), last]})
+    with pytest.raises(UserError, match="row 2"):
+        load(path)
+
+
+def test_rows_of_another_spelling_at_the_end_are_not_lost(tmp_path: Path) -> None:
+    entries = [json.dumps(measured("first", 5.0))]
+    entries += [json.dumps(measured(name, time)).replace('":', '" :')
+                for name, time in (("bad", -1.0), ("last", 7.0))]  # fmt: skip
+    path = tmp_path / "google.json"
+    path.write_text(f'{{"benchmarks": [{", ".join(entries)}]}}')
+    found = load(path).rows
+    assert {name: row.error is None for name, row in found.items()} == {
+        "first": True, "bad": False, "last": True,
+    }  # fmt: skip

@@ -201,7 +201,8 @@ def _repetitions(document: Document) -> dict[str, _Benchmark] | None:
             benchmark.iterations += row.iterations
             benchmark.cpu.append(row.cpu_time * unit)
             benchmark.label = benchmark.label or row.label
-    return found if keys == document.keys else None
+        return found if keys == document.keys else None
+    return None
 
 
 def _name_of_bad(raw: object, fault: UserError) -> str:
