@@ -60,6 +60,16 @@ CONTENTS: dict[str, tuple[str | bytes, str]] = {
         HEAD + ', "benchmarks": [{"name" : "n", "name": "n"}]}',
         "twice",
     ),
+    "twice in a row, on two lines": (
+        HEAD + ', "benchmarks": [{"name"\n: "n", "name": "n"}]}',
+        "twice",
+    ),
+    "twice in google, with spaces": (
+        json.dumps(google([google_row("n", 5.0)])).replace(
+            '"cpu_time"', '"real_time" : 1, "cpu_time"'
+        ),
+        "twice",
+    ),
     "lists twice": (HEAD + ', "benchmarks": [], "benchmarks": []}', "the key 'benchmarks' twice"),
     "twice in a row": (
         HEAD + ', "benchmarks": [{"name": "n", "a": 1, "a": 2}]}',

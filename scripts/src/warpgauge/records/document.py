@@ -26,7 +26,8 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 _RAW_ROWS = msgspec.json.Decoder(list[msgspec.Raw])
 OBJECT = msgspec.json.Decoder(Object)
-KEY = b'":'  # the end of a key, as all but exotic programs write it
+# The end of a key, as all but exotic programs write it, and as these do.
+_KEY, _EXOTIC_KEY = b'":', re.compile(rb'"\s+:')
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Document:
 
     `raw_rows` are the values of 'benchmarks', which are parsed when they are reached: all rows of a
     large file at once take several times its size in memory. None if they are parsed already.
-    `keys` are how many keys with a colon right behind them the raw rows have.
+    `keys` are how many keys the raw rows have, -1 if a colon is not right behind one.
     """
 
     place: Place
@@ -78,7 +79,8 @@ def _with_raw_rows(place: Place, content: bytes) -> Document | None:
         return None  # the whole text tells better where the fault is
     if not rows or [*rest.top.items()][-1:] != [("benchmarks", [])]:
         return None
-    return Document(place, rest.top, rows, content.count(KEY, begin, end))
+    is_exotic = _EXOTIC_KEY.search(content, begin, end)
+    return Document(place, rest.top, rows, -1 if is_exotic else content.count(_KEY, begin, end))
 
 
 def _whole(place: Place, content: bytes) -> Document:
@@ -162,7 +164,8 @@ def _flat(content: bytes) -> Object | None:
         members: Object = OBJECT.decode(content)
     except ValueError:
         return None
-    return members if content.count(KEY) == len(members) and b'" :' not in content else None
+    is_plain = content.count(_KEY) == len(members) and not _EXOTIC_KEY.search(content)
+    return members if is_plain else None
 
 
 def failure_of(row: Object) -> Failure | None:
