@@ -247,6 +247,16 @@ def test_the_table_fits_the_terminal(
     assert sum(line.split()[:1] == ["1Ki"] for line in lines) == blocks[width]
 
 
+@pytest.mark.parametrize("first", "=+-@")
+def test_no_name_is_a_formula_of_a_spreadsheet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = write(tmp_path / "run.json", run([row(f"{first}cmd|'/c calc'!A1/n:4"), row("a/n:4")]))
+    sweep.main(["--axis=n", str(path), "--format=csv=a.csv"], tmp_path)
+    assert [one["variant"] for one in rows("a.csv")] == [f"'{first}cmd|'/c calc'!A1", "a"]
+
+
 def _ceilings(path: Path) -> list[str]:
     namespace = "{http://www.w3.org/2000/svg}"
     document = ElementTree.fromstring(path.read_text())

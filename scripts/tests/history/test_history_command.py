@@ -202,6 +202,12 @@ def test_hostile_text_reaches_no_terminal(history: History) -> None:
         assert "##[" not in shown
 
 
+def test_no_name_in_an_export_is_a_formula_of_a_spreadsheet(history: History) -> None:
+    history.night(1, {"=cmd|x": 1e-6})
+    [row] = csv.DictReader(io.StringIO(history.ask("export")))
+    assert row["benchmark"] == "'=cmd|x"
+
+
 def test_an_export_holds_every_time_with_its_night(history: History) -> None:
     ratio = {"c/d": Ratio(0.25, 0.5, 4)}
     history.night(1, {"a/b": 1e-6, "c/d": 2e-6}, ratios=ratio)

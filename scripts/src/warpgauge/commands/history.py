@@ -19,7 +19,7 @@ from warpgauge.records.benchmark_filter import hint, matching
 from warpgauge.system import streams
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.layout import Output
-from warpgauge.system.text import inert, typed
+from warpgauge.system.text import csv_cell, inert, typed
 from warpgauge.verdict import policy
 
 BRANCH = "origin/history"
@@ -107,5 +107,6 @@ def _csv(history: History, given: Namespace) -> str:
                     when = (night.date, night.commit, night.run)
                     facts = (night.facts.get(key) for key in FACTS)
                     pairs = (night.base, *astuple(ratio)) if ratio else [""] * 4
-                    writer.writerow((gpu, name, *when, *astuple(point), *facts, *pairs))
+                    what = map(csv_cell, (gpu, name))
+                    writer.writerow((*what, *when, *astuple(point), *facts, *pairs))
     return "\n".join(map(inert, text.getvalue().split("\n")))

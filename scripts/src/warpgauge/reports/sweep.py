@@ -19,7 +19,7 @@ from warpgauge.reports.view import gpu_name, side
 from warpgauge.system import layout
 from warpgauge.system.errors import UserError
 from warpgauge.system.layout import print_facts, print_text, wrapped_name
-from warpgauge.system.text import binary, duration, inert, of_limit, quantity
+from warpgauge.system.text import binary, csv_cell, duration, inert, of_limit, quantity
 from warpgauge.verdict.sweep import Gap, Measured, Sweep, Variant
 
 COLUMNS = ("variant", "x", "time_ns", "low", "high", *RATES)
@@ -78,7 +78,7 @@ def csv_text(sweep: Sweep) -> str:
     for variant in sweep.variants:
         for x, point in variant.points.items():
             numbers = dict(_numbers(point)) if isinstance(point, Measured) else {}
-            lines.writerow({"variant": inert(variant.name), "x": x, **numbers})
+            lines.writerow({"variant": csv_cell(variant.name), "x": x, **numbers})
     return file.getvalue()
 
 

@@ -51,6 +51,11 @@ def _visible(char: str) -> str:
     return char.encode("unicode_escape").decode("ascii")
 
 
+def csv_cell(text: str) -> str:
+    """Return `text` inert for a CSV cell, with an apostrophe before what would be a formula."""
+    return f"'{inert(text)}" if text.startswith(("=", "+", "-", "@")) else inert(text)
+
+
 def cut(text: str, length: int) -> str:
     """Return at most `length` characters of `text`, with an ellipsis if some are left out."""
     return text if len(text) <= length else f"{text[:length]}…"

@@ -70,7 +70,10 @@ def _row(verdict: Verdict, row: Row | None) -> dict[str, object]:
 
 
 def timed(comparison: Comparison) -> list[Verdict]:
-    """Return the verdicts of benchmarks that have a time; the exit status tells of the others."""
+    """Return the verdicts of benchmarks that have a time.
+
+    The exit status tells of the others, except of skipped ones, of which no time is expected.
+    """
     return [one for one in comparison.verdicts if 0 < (one.candidate_seconds or 0) * _NS < math.inf]
 
 
