@@ -14,6 +14,7 @@ from warpgauge.records.counters import Clock
 from warpgauge.records.model import Record, Session, Source
 from warpgauge.records.row import Pair, Row
 from warpgauge.records.sessions import FEWEST_OF_A_CHANGE
+from warpgauge.reports.evaluation import FORMATS
 from warpgauge.system.errors import ExitStatus
 from warpgauge.verdict.comparison import Outcome
 from warpgauge.verdict.evaluation import Evaluation, SpeedUp, evaluated
@@ -90,6 +91,17 @@ def test_a_speed_up_is_the_inverse_of_the_time() -> None:
     change = point.verdict.change
     assert change is not None
     assert point.speed_up.low == pytest.approx(1 / (1 + change.high))
+
+
+@pytest.mark.parametrize("scatter", [30.0, 60.0, 200.0])
+def test_times_that_scatter_without_bounds_have_no_speed_up_and_are_undecided(
+    scatter: float,
+) -> None:
+    logs = np.random.default_rng(1).normal(0.0, scatter, (2, 2, 4))
+    found = evaluation(np.clip(logs, -600.0, 600.0))
+    assert found.exit_status is ExitStatus.NOT_MEASURED
+    assert all(form.render(found) for form in FORMATS.values())
+    assert any(point.speed_up is None for point in found.points)
 
 
 def test_what_may_be_slower_than_is_tolerated_is_undecided_and_no_pass() -> None:

@@ -46,7 +46,7 @@ def headline(evaluation: judged.Evaluation) -> str:
     if wrong:  # before a refused comparison, which may follow from it
         return f"FAILED at {wrong} {of}: wrong result, or none."
     if evaluation.comparison.refusal is not None:
-        return f"NOT COMPARED: {evaluation.comparison.refusal}"
+        return f"NOT COMPARED: {inert(evaluation.comparison.refusal)}"
     if large:
         return f"OVER THE MEMORY LIMIT at {large} {of}."
     if lost or not points:

@@ -50,7 +50,7 @@ class Point:
     @property
     def speed_up(self) -> SpeedUp | None:
         change = self.verdict.change
-        if change is None or not self.is_measured:
+        if change is None or not self.is_measured or change.low <= -1.0:  # so wide is no interval
             return None
         return SpeedUp(*(1.0 / (1.0 + one) for one in (change.ratio, change.high, change.low)))
 
