@@ -136,6 +136,16 @@ def test_what_a_run_found_slower_is_explained_without_measuring_again(
     assert slower.runs() == before
 
 
+def test_a_run_that_found_nothing_slower_leaves_nothing_to_explain(clone: GitRepository) -> None:
+    clone.commit({"sync": TIMES})
+    assert clone.bench("--against", "HEAD~1") is not ExitStatus.REGRESSION
+    clone.output()
+    assert command.main([], clone.root) is ExitStatus.OK
+    out, err = clone.output()
+    assert out == ""
+    assert "nothing slower" in err
+
+
 def test_pairs_that_confirmed_a_run_are_its_pairs(slower: GitRepository, tools: Path) -> None:
     add_ncu(tools, counted(FAST), counted(SLOW))
     slower.bench("--against", "HEAD~1")

@@ -148,8 +148,8 @@ class _ExplainCommand(MeasuringCommand):
                 reasons = self._reasons(measuring, held, given, names)
             else:
                 path = inert(os.path.relpath(given.candidate.path))
-                measuring.note(f"{path} found nothing slower: name a benchmark.")
-        measured = bool(reasons) and all(found.slowdown is not None for found in reasons)
+                measuring.note(f"{path} found nothing slower: there is nothing to explain.")
+        measured = all(found.slowdown is not None for found in reasons)
         status = ExitStatus.OK if measured else ExitStatus.NOT_MEASURED
         return formats.deliver(reasons, status, lambda: streams.write(reason.plain(reasons)))
 

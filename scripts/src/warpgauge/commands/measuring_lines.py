@@ -232,7 +232,7 @@ def sweep() -> Parser:
 def explain() -> Parser:
     parser = Parser(prog="warpgauge explain", description=_EXPLAIN, epilog="""\
 exit status:
-  0  done, also if the reason is unknown
+  0  done, also if the reason is unknown or nothing is slower
   2  bad usage
   3  not measured: there is no GPU (only machine code is compared), a tool or a
      permission to profile is missing, or the benchmark failed""")

@@ -205,7 +205,7 @@ class Reason:
 
 def plain(found: Sequence[Reason]) -> str:
     """Return the text for a terminal."""
-    return "\n\n".join("\n".join(_plain(one)) for one in found) + "\n"
+    return "\n".join("\n".join(_plain(one)) + "\n" for one in found)
 
 
 def _plain(one: Reason) -> Iterator[str]:
