@@ -17,6 +17,7 @@ from traces import process, text
 from warpgauge.commands import bench, bisect, explain, sweep
 from warpgauge.measure import python_file
 from warpgauge.system import environment
+from warpgauge.system import process as processes
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.why import cupti
 
@@ -75,6 +76,19 @@ def test_a_file_is_held_to_the_baselines_beside_it(project: Project) -> None:
     assert baseline.name == "sync.json"
     assert "file" not in context(baseline)
     assert project.bench() is ExitStatus.OK
+
+
+def test_without_a_gpu_a_file_is_listed_or_its_own_fault_is_told(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "has_gpu", lambda: False)
+    assert project.bench("--list") is ExitStatus.OK
+    assert project.output()[0] == "sync/idle sync/busy"
+    broken = tmp_path / "broken"
+    monkeypatch.setattr(python_file, "provide", lambda _: broken)
+    fake_binary.make(broken, "sync", TIMES, listing_fault="exit")
+    with pytest.raises(UserError, match="bench_sync cannot list its benchmarks"):
+        project.bench("--list")
 
 
 def test_a_change_is_measured_in_pairs_with_a_commit_of_the_file(project: Project) -> None:

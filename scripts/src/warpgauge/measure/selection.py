@@ -81,8 +81,8 @@ def wanted(everything: Sequence[Binary], filter: str, *, suites: bool = False) -
         return left
     if left:  # only programs with faults
         asked = f" of --filter {typed(filter)}" if filter else ""
-        # Without a GPU, programs that need one are not built.
-        first = next((one for one in left if not one.needs_gpu or process.has_gpu()), None)
+        # Without a GPU, programs that need one are not built, except files in Python.
+        first = next((one for one in left if one.is_built or process.has_gpu()), None)
         why = (
             f"{first.path.name} {first.fault}"
             if first
