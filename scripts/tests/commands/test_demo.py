@@ -32,11 +32,13 @@ def test_the_recording_is_marked_at_both_ends_and_shows_the_regression(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert demo.main([], tmp_path) is ExitStatus.OK
-    first, *lines, last, advice = capsys.readouterr().out.splitlines()
+    first, *lines, last, cause, measure = capsys.readouterr().out.splitlines()
     assert first.startswith(MARK)
     assert last.startswith(MARK)
-    assert "scripts/bench" in advice
+    assert "scripts/warpgauge explain" in cause
+    assert "scripts/bench" in measure
     shown = "\n".join(lines)
+    assert MARK not in shown
     assert "FAIL  1 slower" in shown
     assert "gemm/register_2d/f32/n:2048" in shown
     assert not [*tmp_path.iterdir()]

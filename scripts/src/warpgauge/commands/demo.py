@@ -25,5 +25,6 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
     print_text(console, f"{mark}\n", style="bold yellow")
     status = formats.deliver(found, ExitStatus.OK, lambda: terminal.render(found, console))
     print_text(console, f"\n{mark}", style="bold yellow")
+    print_text(console, "To look into a regression of your own: scripts/warpgauge explain")
     print_text(console, "To measure your own GPU: scripts/bench")
     return status

@@ -25,6 +25,7 @@ from warpgauge.system.layout import Cells, Columns, print_facts, print_text
 from warpgauge.system.text import LONGEST_TEXT, cut, duration, inert, of_limit, percent, plural
 from warpgauge.verdict.comparison import Comparison
 from warpgauge.verdict.incompatibility import disturbed
+from warpgauge.verdict.note import RECORDED
 
 # The longest note shown unless all are asked for, in characters: two lines.
 _LONGEST_NOTE = 200
@@ -66,7 +67,9 @@ def render(comparison: Comparison, console: Console, *, verbose: bool = False) -
         print_text(console, "\nDifferences between the two", style="bold")
         shown = [(inert(key), " → ".join(map(inert, both))) for key, *both in differences]
         print_facts(console, shown)
-    every, method = comparison.every_note, comparison.method
+    # What marks a recording on a screen is the demo's own first and last line.
+    every = [note for note in comparison.every_note if verbose or note.kind != RECORDED]
+    method = comparison.method
     notes = [note for note in every if verbose or len(str(note)) <= _LONGEST_NOTE or note is method]
     if notes:
         print_text(console, "\nNotes", style="bold")
