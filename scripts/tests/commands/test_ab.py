@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,10 @@ def test_a_slower_program_is_a_regression_confirmed_in_turns(folders: TwoFolders
     assert "Confirmed in alternating processes of both builds." in out
     assert "Measured in pairs, programs in base against programs in candidate: 8 pairs" in out
     assert "programs base → candidate" in out
-    assert "To reproduce: scripts/warpgauge ab base candidate --filter '^BM_copy/64$' Report" in out
+    again = out.rpartition("To reproduce: ")[2].partition(" Report: ")[0]
+    program, *words = shlex.split(again)
+    assert words == ["ab", "base", "candidate", "--filter", "^BM_copy/64$"]
+    assert Path(program).samefile(environment.ROOT / "scripts" / "warpgauge")  # from this folder
     assert (folders.root / out.rpartition(" Report: ")[2]).is_file()
     assert "Measuring 2 benchmarks in pairs" in err
     one, other = folders.documents()
@@ -408,4 +412,4 @@ def test_a_folder_that_a_shell_may_misread_is_not_pasted(folders: TwoFolders) ->
     folders.make("ba$(se", "a")
     folders.make("candidate", "a", SLOW)
     assert ab.main(["ba$(se", "candidate"], folders.root) == 1
-    assert "scripts/warpgauge ab BASE_FOLDER candidate --filter" in folders.output()[0]
+    assert "/warpgauge ab BASE_FOLDER candidate --filter" in folders.output()[0]

@@ -98,7 +98,7 @@ def test_a_change_is_measured_in_pairs_with_a_commit_of_the_file(project: Projec
     assert project.bench("--against=HEAD") is ExitStatus.REGRESSION
     shown, _ = project.output()
     assert "sync/idle" in shown
-    assert f"scripts/bench {FILE} --against" in shown
+    assert f"scripts/warpgauge explain {FILE} sync/idle --against" in shown
 
 
 def test_what_a_baseline_flags_is_measured_in_pairs_with_its_commit(project: Project) -> None:

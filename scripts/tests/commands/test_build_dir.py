@@ -15,6 +15,7 @@ from clone import TIMES, GitRepository, runs_of
 from driver_runs import interrupted_in_second_round
 from warpgauge.commands import bench
 from warpgauge.measure import manifest
+from warpgauge.system import environment
 from warpgauge.system.errors import ExitStatus, UserError
 
 SLOW = {**TIMES, "sync/idle": 2000.0}
@@ -78,7 +79,7 @@ def test_what_is_flagged_is_not_measured_again_and_the_output_says_so(project: P
     shown = project.output()[0]
     for said in (
         "1 of 2 benchmarks flagged. Not measured again in pairs with its commit: --build-dir",
-        "scripts/bench --build-dir out/build --filter '^sync/idle$'",
+        f"{environment.CLONE}/scripts/warpgauge bench --build-dir out/build --filter '^sync/idle$'",
     ):
         assert said in shown
 

@@ -21,7 +21,7 @@ MOST_LINES_OF = {
     "callables": 2329,
     "statistics": 1280,
     "verdict": 3003,
-    "reports": 3212,
+    "reports": 3257,
     "measure": 4923,
     "baselines": 782,
     "external": 1499,
@@ -29,7 +29,7 @@ MOST_LINES_OF = {
     "fleet": 795,
     "history": 1385,
     "github": 2454,
-    "commands": 4412,
+    "commands": 4413,
 }
 
 # What each room may import, beside itself.

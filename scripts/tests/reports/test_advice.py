@@ -16,6 +16,7 @@ from warpgauge.reports.advice import first_steps, next_step, policy_entry
 from warpgauge.reports.formats import markdown
 from warpgauge.reports.formats.github import render as annotated
 from warpgauge.reports.markdown_text import code
+from warpgauge.system import environment
 from warpgauge.system.errors import UserError
 from warpgauge.verdict import policy
 from warpgauge.verdict.comparison import (
@@ -41,8 +42,17 @@ def pair_of(row: Verdict, *differences: ContextDifference) -> Comparison:
 
 
 def test_a_pair_is_measured_beside_its_own_base() -> None:
-    (step,) = next_step(pair_of(slower(Evidence.PAIRED)))
+    (step,) = next_step(pair_of(replace(slower(Evidence.PAIRED), by_time=Outcome.PASS)))
     assert step.command == "scripts/bench --against aaaaaaaaaa --filter '^gemm/a$'"
+
+
+def test_a_slower_row_of_a_pair_is_looked_into_beside_its_base() -> None:
+    found = pair_of(slower(Evidence.PAIRED))
+    (step,) = next_step(found)
+    assert step.command == "scripts/warpgauge explain gemm/a --against aaaaaaaaaa"
+    of_file = replace(found, candidate=record("c.json", pair_id="p", file="mine.py"))
+    (step,) = next_step(of_file)
+    assert step.command == "scripts/warpgauge explain mine.py gemm/a --against aaaaaaaaaa"
 
 
 @pytest.mark.parametrize(
@@ -51,7 +61,7 @@ def test_a_pair_is_measured_beside_its_own_base() -> None:
         ({}, "scripts/bench --record", "scripts/bench --against main"),
         (
             {"build_dir": "out"},
-            "scripts/bench --build-dir out --record",
+            "warpgauge bench --build-dir out --record",
             "scripts/warpgauge ab BASE_FOLDER CANDIDATE_FOLDER",
         ),
         (
@@ -67,8 +77,9 @@ def test_a_pair_is_measured_beside_its_own_base() -> None:
     ],
 )
 def test_a_run_without_a_baseline_has_a_command_to_record_and_one_to_compare(
-    where: dict[str, str], record_it: str, compare_it: str
+    monkeypatch: pytest.MonkeyPatch, where: dict[str, str], record_it: str, compare_it: str
 ) -> None:
+    monkeypatch.setattr(environment, "CLONE", None)
     steps = first_steps(record("run.json", Source.RUN, **where))
     assert [step.command for step in steps] == [record_it, compare_it]
 
@@ -146,7 +157,7 @@ def test_of_another_projects_programs_no_file_or_policy_of_this_one_is_named() -
     text = markdown.render(found)
     assert "to the project's policy file in this pull request" in text
     assert "baselines/" not in text
-    assert "scripts/warpgauge ab old new --filter" in text
+    assert "/warpgauge ab old new --filter" in text
     assert text.count(f"\n- {method.words(code)}\n") == 1
     assert annotated(found).startswith("::error title=slower%3A gemm/a::")
     assert "file=benchmarks/gemm.cu,line=7," in annotated(comparison([row]))

@@ -41,9 +41,15 @@ def test_a_change_beyond_the_scale_is_at_its_edge(ratio: float) -> None:
     assert at == (4.0 if ratio < 0 else WIDTH - 4)
 
 
+def test_a_strip_shows_each_tolerance_of_its_rows() -> None:
+    drawn = small.strip([0.05], [0.03, 0.1])
+    (at,), (inner, outer) = dots(drawn), numbers(r"V14H([\d.]+)V0", drawn)
+    assert inner < at < outer
+
+
 def test_a_strip_has_a_dot_for_each_place_however_many_changes_there_are() -> None:
-    assert len(dots(small.strip([0.01, -0.01, 0.01], 0.01))) == 2
-    assert len(small.strip([n / 1e6 for n in range(100_000)], 0.01)) < 60_000
+    assert len(dots(small.strip([0.01, -0.01, 0.01], [0.01]))) == 2
+    assert len(small.strip([n / 1e6 for n in range(100_000)], [0.01])) < 60_000
 
 
 def test_a_sparkline_rises_where_the_times_do() -> None:

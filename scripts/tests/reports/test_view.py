@@ -69,6 +69,8 @@ def test_rows_with_a_tolerance_of_their_own_are_counted_beside_the_largest_bound
         comparison([own, usual])
     )
     assert headline(comparison([own])) == "1 within tolerance (1 with a tolerance of 10 %)"
+    (row,) = View(comparison([own])).rows
+    assert row.details == ("tolerance 10 %",)
 
 
 def test_the_cause_that_was_looked_for_comes_before_what_differs() -> None:

@@ -14,7 +14,8 @@ from warpgauge.records.counters import Clock
 from warpgauge.records.model import BUILD_DIR, FILE, MANIFEST, PROGRAMS, Record, Source
 from warpgauge.records.names import FULL_SUITE
 from warpgauge.records.sessions import are_paired, newest
-from warpgauge.reports.view import is_other_project, worst
+from warpgauge.reports.view import is_other_project, nearby, worst
+from warpgauge.system import environment
 from warpgauge.system.git import is_full, short
 from warpgauge.system.text import inert
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
@@ -29,6 +30,10 @@ _LONGEST_PATTERN = 280
 # Names that a shell, a regular expression and TOML take literally, and that fit on a line.
 _HARMLESS = re.compile(r"[A-Za-z0-9_/:,=-]{1,200}")
 _HARMLESS_FOLDER = re.compile(r"(?!-)[A-Za-z0-9_./,@+=: -]{1,200}")
+
+_FOLDERS = "BASE_FOLDER", "CANDIDATE_FOLDER"
+_AB = "scripts/warpgauge ab"
+_AB_FOLDERS = " ".join((_AB, *_FOLDERS))
 
 
 @dataclass(frozen=True)
@@ -49,14 +54,14 @@ def next_step(comparison: Comparison) -> tuple[Step, ...]:
         return ()
     ours, in_pairs = source is Source.RUN, _base(comparison) is not None
     if slowest is not None and ours:
-        steps = (Step("To reproduce:", _command(comparison, [slowest])),)
+        steps = (_look_into(comparison, slowest),)
         if in_pairs:  # which have no baseline
             return steps
         words = "If the change is intended, commit it and record its times:"
         return (*steps, Step(words, f"{_bench(comparison.candidate)} --record"))
     if slowest is not None:
         words = "To confirm it, measure the programs themselves in pairs:"
-        return (Step(words, _ab(["OLD_FOLDER", "NEW_FOLDER"])),)
+        return (Step(words, f"{_AB} OLD_FOLDER NEW_FOLDER"),)
     rows, is_refused = comparison.candidate.rows, comparison.refusal is not None
     for failed in _of(comparison, Outcome.ERROR) if ours and not is_refused else ():
         row = rows.get(failed.name)
@@ -91,7 +96,7 @@ def first_steps(run: Record) -> tuple[Step, ...]:
     if MANIFEST in context:
         pair = Step("To compare two kernels:", "scripts/warpgauge evaluate BASE CANDIDATE")
     elif BUILD_DIR in context:
-        pair = Step("To compare two builds:", _ab(["BASE_FOLDER", "CANDIDATE_FOLDER"]))
+        pair = Step("To compare two builds:", _AB_FOLDERS)
     else:
         pair = Step("To compare with another commit:", f"{_bench(run)} --against main")
     return record, pair
@@ -103,9 +108,9 @@ def _bound(comparison: Comparison, undecided: Sequence[Verdict]) -> Step:
     if comparison.is_of_plain_files and counts and min(counts) < ENOUGH_FILES:
         words = f"Measure {ENOUGH_FILES} processes per side, in turns, each side in a folder:"
         return Step(words, "compare.py old-results new-results")
-    base, placeholders = _base(comparison), ["BASE_FOLDER", "CANDIDATE_FOLDER"]
+    base = _base(comparison)
     if any(note.kind == MOVED_ALIKE for note in comparison.notes) and not base:
-        return Step("Measure both sides in turns:", _ab(placeholders))
+        return Step("Measure both sides in turns:", _AB_FOLDERS)
     if comparison.candidate.source is not Source.RUN:
         words = "To bound the undecided benchmarks, measure more processes on a quieter machine."
         return Step(words)
@@ -117,14 +122,22 @@ def _bound(comparison: Comparison, undecided: Sequence[Verdict]) -> Step:
         words = "To bound them, measure more processes, or record another session:"
         command += " --budget 5m"
     elif is_other_project(comparison) or BUILD_DIR in context:
-        command = _ab(_folders(comparison) or placeholders)
+        command = _ab(comparison) or _AB_FOLDERS
     elif commit:
         command += f" --against {commit}"
     return Step(words, command + _selected(comparison, screened or undecided))
 
 
-def _ab(folders: Sequence[str]) -> str:
-    return shlex.join(["scripts/warpgauge", "ab", *folders])
+def _look_into(comparison: Comparison, slowest: Verdict) -> Step:
+    """Return how to measure a regression again, if possible with what moved in it."""
+    base, context = _base(comparison), newest(comparison.candidate).context
+    by_code = is_other_project(comparison) or {BUILD_DIR, MANIFEST} & context.keys()
+    if not base or by_code or slowest.by_time is not None or not is_harmless(slowest.name):
+        return Step("To reproduce:", _command(comparison, [slowest]))
+    file = [_folder(context[FILE], FILE.upper())] if FILE in context else []
+    command = ["scripts/warpgauge", "explain", *file, slowest.name, "--against", base]
+    words = "To look into it (or accept it in baselines/policy.toml):"
+    return Step(words, shlex.join(command))
 
 
 def _command(comparison: Comparison, rows: Sequence[Verdict]) -> str:
@@ -133,8 +146,8 @@ def _command(comparison: Comparison, rows: Sequence[Verdict]) -> str:
 
 
 def _measured(comparison: Comparison) -> str:
-    if folders := _folders(comparison):
-        return _ab(folders)
+    if again := _ab(comparison):
+        return again
     base = _base(comparison)
     return _bench(comparison.candidate) + (f" --against {base}" if base else "")
 
@@ -159,7 +172,7 @@ def _selected(comparison: Comparison, rows: Sequence[Verdict]) -> str:
 def _bench(run: Record) -> str:
     """Return the command that measured a run, also for another project's programs."""
     context = newest(run).context
-    words = ["scripts/bench"]
+    words = _started("bench") if BUILD_DIR in context else ["scripts/bench"]
     for options, key in ((["--build-dir"], BUILD_DIR), ([], MANIFEST), ([], FILE)):
         if key in context:
             words += [*options, _folder(context[key], key.upper())]
@@ -171,18 +184,24 @@ def _folder(name: str, placeholder: str) -> str:
     return name if _HARMLESS_FOLDER.fullmatch(name) else placeholder
 
 
-def _folders(comparison: Comparison) -> list[str]:
-    """Return the folders of another project's programs that were measured in pairs, base first.
+def _ab(comparison: Comparison) -> str:
+    """Return the command for programs of another project that were measured in pairs, or "".
 
-    If the commits are known, return placeholders: a reader builds them in folders of their own.
+    If the commits are known, its folders are placeholders: a reader builds them elsewhere.
     """
-    sides = {"BASE_FOLDER": comparison.baseline, "CANDIDATE_FOLDER": comparison.candidate}
-    contexts = {placeholder: newest(side).context for placeholder, side in sides.items()}
-    if any(PROGRAMS not in context for context in contexts.values()):
-        return []
+    contexts = [newest(side).context for side in (comparison.baseline, comparison.candidate)]
+    if any(PROGRAMS not in context for context in contexts):
+        return ""
     if _base(comparison):
-        return list(contexts)
-    return [_folder(context[PROGRAMS], placeholder) for placeholder, context in contexts.items()]
+        return _AB_FOLDERS
+    names = (context[PROGRAMS] for context in contexts)
+    return shlex.join([*_started("ab"), *map(_folder, names, _FOLDERS)])
+
+
+def _started(command: str) -> list[str]:
+    """Return the words that start a command in the working directory, often another project's."""
+    clone = environment.CLONE
+    return [str(nearby(clone) / "scripts" / "warpgauge") if clone else "warpgauge", command]
 
 
 def is_harmless(name: str) -> bool:

@@ -161,7 +161,8 @@ class Row:
     def reasons(self) -> tuple[str, ...]:
         """Why it has its verdict, without the causes of a change."""
         one = self.verdict
-        bound = "" if self.word == WITHIN or one.is_changed else bound_words(one)
+        own = own_tolerance(one)
+        bound = own and f"tolerance {own}" if self.word == WITHIN else bound_words(one)
         accepted = f"accepted: {foreign(one.accepted, LONGEST_TEXT)}" if one.accepted else ""
         return (*filter(None, (bound, foreign(one.reason, LONGEST_TEXT), accepted)),)
 
@@ -324,14 +325,14 @@ def _within(comparison: Comparison) -> str:
 
     The largest bound of each clock is that of its usual tolerance.
     """
-    found, others = dict[Clock, float](), Counter[str]()
+    found, others = dict[Clock, float](), list[Verdict]()
     for verdict in comparison.verdicts:
         if verdict.is_unchanged and verdict.bound is not None and not verdict.is_quiet:
-            if verdict.tolerance in (None, TOLERANCE[verdict.clock]):
-                found[verdict.clock] = max(verdict.bound, found.get(verdict.clock, -math.inf))
+            if own_tolerance(verdict):
+                others.append(verdict)
             else:
-                others[percent(verdict.tolerance, sign=False)] += 1
-    bounds = [f"{count} with a tolerance of {size}" for size, count in others.items()]
+                found[verdict.clock] = max(verdict.bound, found.get(verdict.clock, -math.inf))
+    bounds = own_tolerances(others)
     if len(found) > 1 and not comparison.is_of_plain_files:
         both = ", ".join(f"{rounded_up(found[clock])} {clock.value}" for clock in Clock)
         bounds.insert(0, f"at most {both}")
@@ -340,6 +341,19 @@ def _within(comparison: Comparison) -> str:
     is_faster = bool(found) and max(found.values()) < 0.0 and not others
     name = NOT_SLOWER if is_faster else WITHIN
     return f"{name} ({'; '.join(bounds)})" if bounds else name
+
+
+def own_tolerance(verdict: Verdict) -> str:
+    """Return the tolerance that a policy gives a row instead of its clock's, or ""."""
+    usual = TOLERANCE[verdict.clock]
+    tolerance = usual if verdict.tolerance is None else verdict.tolerance
+    return "" if tolerance == usual else percent(tolerance, sign=False)
+
+
+def own_tolerances(verdicts: Iterable[Verdict]) -> list[str]:
+    """Return ``2 with a tolerance of 10 %`` for each tolerance that rows have of their own."""
+    counts = Counter(filter(None, map(own_tolerance, verdicts)))
+    return [f"{count} with a tolerance of {size}" for size, count in counts.items()]
 
 
 def worst(comparison: Comparison) -> Verdict | None:

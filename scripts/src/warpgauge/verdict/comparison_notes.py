@@ -279,9 +279,9 @@ def _of_rows(rows: Sequence[Row]) -> Iterator[Note]:
         words = "The power limit lowered the clock while these ran, so their times depend on the "
         yield Note("power_limited", f"{words}GPU's power and cooling: {listed(limited)}.")
     if slow := [row.name for row in rows if row.counters.get(CANARY, 0.0) > 0.0]:
-        words = "An empty kernel took longer around these than when their process began, because an"
-        words += f" earlier benchmark slowed it: {listed(slow)}. Measure them alone with "
-        yield Note("slow_process", f"{words}{foreign('--filter')}.")
+        words = "An earlier benchmark slowed the process of these, so their times may be too long: "
+        words += f"{listed(slow)}. Measure them alone with {foreign('--filter')}."
+        yield Note("slow_process", words)
     if by_events := [row for row in rows if row.counters.get(TIME_ERROR, 0.0) > 0.0]:
         error = duration(max(row.counters[TIME_ERROR] for row in by_events))
         words = f"Timed by events around each call, which may be off by up to {error}"

@@ -77,7 +77,7 @@ def render(comparison: Comparison, *, histories: Mapping[str, Course] = _NO_HIST
     known = {row.name: histories.get(row.name) for row in rows if row.verdict.is_changed}
     data = [{"key": keys[row.name], **_data(comparison, row)} for row in rows]
     data_in_json = msgspec.json.encode(data).decode().translate(_ESCAPES)  # NaN becomes null
-    of_roofline = " · ".join(filter(None, ("Roofline", views.gpu_name(comparison.candidate))))
+    of_roofline = views.gpu_name(comparison.candidate) or "Benchmarks under their limits"
     links = {name: f"#row={anchor(key)}" for name, key in keys.items()}
     groups = [group for group in view.groups if group.word != CONTROL]
     if view.is_refused and rows:
@@ -95,6 +95,7 @@ def render(comparison: Comparison, *, histories: Mapping[str, Course] = _NO_HIST
         "folded": _FOLDED,
         "controls": view.of(CONTROL),
         "most": _most,
+        "own_tolerances": _own_tolerances,
         "histories": {name: its for name, its in known.items() if its and its.has_a_line},
         "course": course.drawn,
         "roofline": roofline.drawn(comparison.verdicts, of_roofline, links),
@@ -126,6 +127,10 @@ def _most(rows: Sequence[Row]) -> str:
     """Return the largest bound, or ""."""
     bounds = [row.verdict.bound for row in rows if row.verdict.bound is not None]
     return views.rounded_up(max(bounds)) if bounds else ""
+
+
+def _own_tolerances(rows: Sequence[Row]) -> str:
+    return "; ".join(views.own_tolerances(row.verdict for row in rows))
 
 
 def _facts(comparison: Comparison) -> list[str]:

@@ -222,7 +222,7 @@ def _next(comparison: Comparison) -> str:
         return f"{advice}\n\n" if advice else ""
     blocks = [f"{prose(step.words)}\n\n```sh\n{step.command}\n```\n" for step in steps]
     text = "\n".join(blocks) + policy_entry(comparison, slowest)
-    return f"{_OPEN}{summary('To reproduce, or to accept')}\n\n{text}{_CLOSE}"
+    return f"{_OPEN}{summary('To look into it, or accept it')}\n\n{text}{_CLOSE}"
 
 
 _OWN = re.compile(re.escape(MARK.encode()))
