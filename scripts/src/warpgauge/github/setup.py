@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check a repository's settings against the gate's needs: .github/SECURITY.md, "Settings".
+"""Check a repository's settings against the gate's needs: docs/pages/gate.md, "Settings".
 
 Standard library only. What GitHub does not show counts as not set up, because the first job that
 names a missing environment creates it without protection.

@@ -71,7 +71,7 @@ def alerts(found: Sequence[Alert], nights: Sequence[Night], console: Console) ->
     heading = Cells("benchmark", ("since", "commits", "others", "change", "cause"))
     lines = [_alert(alert, nights) for alert in found]
     if lines:
-        _print(console, heading, lines, (0, 1, 4), "others: more benchmarks with the same change")
+        _print(console, heading, lines, (0, 1, 4), "others: how many benchmarks changed alike")
     else:
         print_text(console, "0 changes", style="dim")
     if not found and len(nights) < FEWEST_NIGHTS:
