@@ -39,7 +39,7 @@ def test_a_slower_candidate_is_a_regression(clone: GitRepository) -> None:
     assert f"Measuring 3 benchmarks in pairs with commit {base[:10]}" in err
     assert f"Measured in pairs with commit {base[:10]}: 14 pairs." in out
     again = f"scripts/warpgauge explain sync/busy --against {base[:10]}"
-    assert f"(or accept it in baselines/policy.toml): {again} Report: " in out
+    assert f"Accept it in baselines/policy.toml or look into it: {again} Report: " in out
     assert "round 1 of 2, base and candidate: " in err
     one, other = documents(clone)
     assert (one["context"]["commit"], one["context"]["dirty"]) == (base, "false")

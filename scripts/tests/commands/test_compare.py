@@ -241,7 +241,7 @@ def test_single_plain_files_are_inconclusive_unless_their_scatter_is_told(
 ) -> None:
     (old,), (new,) = processes(tmp_path / "old", 100.0, 1), processes(tmp_path / "new", 100.2, 1)
     assert main([old, new]) == 3
-    assert "compare.py old-results new-results" in " ".join(capsys.readouterr().out.split())
+    assert "/warpgauge compare old-results new-results" in " ".join(capsys.readouterr().out.split())
     assert main([old, new, "--process-scatter", "1"]) == 0
 
 

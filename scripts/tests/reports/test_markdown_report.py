@@ -120,6 +120,11 @@ def test_a_column_without_anything_in_it_is_left_out(text: str) -> None:
     assert "| at most |" not in rendered(comparison([unbounded]))
 
 
+def test_a_tolerance_of_its_own_stands_beside_the_bound_of_a_row() -> None:
+    own = replace(verdict("a", bound=0.09), tolerance=0.1)
+    assert "| `a` | +9.0 % of 10 % |" in rendered(comparison([own, verdict("b")]))
+
+
 @given(HOSTILE.filter(str.strip))
 @example("gemm/cublas/f32/n:1024/" * 9)
 def test_a_name_is_always_one_code_span(name: str) -> None:

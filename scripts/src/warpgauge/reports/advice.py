@@ -32,8 +32,7 @@ _HARMLESS = re.compile(r"[A-Za-z0-9_/:,=-]{1,200}")
 _HARMLESS_FOLDER = re.compile(r"(?!-)[A-Za-z0-9_./,@+=: -]{1,200}")
 
 _FOLDERS = "BASE_FOLDER", "CANDIDATE_FOLDER"
-_AB = "scripts/warpgauge ab"
-_AB_FOLDERS = " ".join((_AB, *_FOLDERS))
+_AB_FOLDERS = " ".join(("scripts/warpgauge ab", *_FOLDERS))
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,7 @@ def next_step(comparison: Comparison) -> tuple[Step, ...]:
         return (*steps, Step(words, f"{_bench(comparison.candidate)} --record"))
     if slowest is not None:
         words = "To confirm it, measure the programs themselves in pairs:"
-        return (Step(words, f"{_AB} OLD_FOLDER NEW_FOLDER"),)
+        return (Step(words, shlex.join([*_started("ab"), *_FOLDERS])),)
     rows, is_refused = comparison.candidate.rows, comparison.refusal is not None
     for failed in _of(comparison, Outcome.ERROR) if ours and not is_refused else ():
         row = rows.get(failed.name)
@@ -107,7 +106,7 @@ def _bound(comparison: Comparison, undecided: Sequence[Verdict]) -> Step:
     counts = [min(one.processes) for one in undecided if one.processes is not None]
     if comparison.is_of_plain_files and counts and min(counts) < ENOUGH_FILES:
         words = f"Measure {ENOUGH_FILES} processes per side, in turns, each side in a folder:"
-        return Step(words, "compare.py old-results new-results")
+        return Step(words, shlex.join([*_started("compare"), "old-results", "new-results"]))
     base = _base(comparison)
     if any(note.kind == MOVED_ALIKE for note in comparison.notes) and not base:
         return Step("Measure both sides in turns:", _AB_FOLDERS)
@@ -136,7 +135,7 @@ def _look_into(comparison: Comparison, slowest: Verdict) -> Step:
         return Step("To reproduce:", _command(comparison, [slowest]))
     file = [_folder(context[FILE], FILE.upper())] if FILE in context else []
     command = ["scripts/warpgauge", "explain", *file, slowest.name, "--against", base]
-    words = "To look into it (or accept it in baselines/policy.toml):"
+    words = "Accept it in baselines/policy.toml or look into it:"
     return Step(words, shlex.join(command))
 
 

@@ -178,7 +178,12 @@ _CHANGED: _Columns = {
     "change (95 % interval)": lambda row: f"{row.numbers.change} ({row.numbers.interval})",
     "old → new": lambda row: f"{row.numbers.old} → {row.numbers.new}",
 }
-_WITHIN = {"at most": lambda row: row.numbers.bound, "old → new": _CHANGED["old → new"]}
+_WITHIN: _Columns = {
+    "at most": lambda row: " of ".join(
+        filter(None, (row.numbers.bound, views.own_tolerance(row.verdict)))
+    ),
+    "old → new": _CHANGED["old → new"],
+}
 _NEW: _Columns = {"time": lambda row: row.numbers.new}
 
 
