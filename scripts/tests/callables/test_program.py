@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import atexit
+import os
 import signal
 import socket
 import sys
@@ -95,6 +97,24 @@ def test_what_is_a_sentence_has_no_traceback(
     with pytest.raises(kind):
         run(raised)
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_a_driven_program_ends_at_once_unless_its_end_writes_a_trace(
+    traced: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = list[int]()
+    monkeypatch.setattr(os, "_exit", ended.append)
+    monkeypatch.setattr(atexit, "_run_exitfuncs", lambda: None)
+    monkeypatch.setattr(sys, "pycache_prefix", "set")
+    if traced:
+        monkeypatch.setenv("CUDA_INJECTION64_PATH", "/lib/trace.so")
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        assert program.run(["--driven=3"], lambda words: 1) == 1
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert ended == ([] if traced else [1])
 
 
 def test_what_a_file_configures_first_is_not_imported_before_it(tmp_path: Path) -> None:

@@ -32,6 +32,7 @@ _LARGE = ("torch", "triton", "cupy", "numba", "jax")
 # JAX and Numba read the environment when they are imported, and a path says which one is.
 _CONFIGURES = re.compile(r"\b(?:environ|putenv|setenv|sys\.path)\b")
 _DRIVEN = "--driven="  # the option of the driver, with a descriptor
+_TRACED = "CUDA_INJECTION64_PATH"  # names a library that writes what it saw as the process ends
 _KINDS: dict[type, str] = {int: "integer", float: "number", str: "text"}
 
 
@@ -134,7 +135,7 @@ def run(words: Sequence[str], main: Callable[[Sequence[str]], int]) -> int:
     """Return the exit status of the program, as a compiled one would end.
 
     A driver has all results when it lets a program end, and does not wait until its interpreter
-    has let go of everything.
+    has let go of everything. A traced one ends in order, and its trace is written.
     """
     if sys.pycache_prefix is None:  # what a run leaves behind must not make a tree dirty
         sys.dont_write_bytecode = True
@@ -147,7 +148,7 @@ def run(words: Sequence[str], main: Callable[[Sequence[str]], int]) -> int:
     except Exception as fault:  # of the file itself; 1 would mean that a row failed
         print(_shown(fault), end="", file=sys.stderr)
         status = ExitStatus.BAD_USAGE
-    if any(word.startswith(_DRIVEN) for word in words):
+    if any(word.startswith(_DRIVEN) for word in words) and _TRACED not in os.environ:
         with suppress(Exception):  # the file may have closed them
             atexit._run_exitfuncs()  # which end processes that frameworks keep
             sys.stdout.flush()
