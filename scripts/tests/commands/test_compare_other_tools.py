@@ -117,7 +117,8 @@ def test_a_single_file_is_listed_and_not_compared_with_our_baseline(
 
 
 @pytest.mark.parametrize(
-    ("text", "sentence"), [("name,min,max\n", "CSV"), ('{"devices": [], "benchmarks": []}', "2021")]
+    ("text", "sentence"),
+    [("name,min,max\n", "CSV"), ('{"meta": {"version": {"nvbench": {}}}}', "version")],
 )
 def test_what_cannot_be_read_is_status_2(
     tmp_path: Path, capsys: Output, text: str, sentence: str

@@ -18,7 +18,8 @@ GPU_TIME = "nv/cold/time/gpu"
 
 def value(tag: str, amount: object, **data: object) -> Tree:
     values = {"value": amount, **data}
-    named = [{"name": name, "type": "t", "value": str(of)} for name, of in values.items()]
+    named = [{"name": name, "type": "t", "value": None if of is None else str(of)}
+             for name, of in values.items()]  # fmt: skip
     return {"tag": tag, "name": tag, "data": named}
 
 

@@ -45,8 +45,10 @@ def test_the_median_that_new_versions_write_comes_before_the_mean(loaded: Loader
     assert loaded(tools.nvbench({"a": [made]})).rows["a"].seconds == pytest.approx(2e-6)
 
 
-@pytest.mark.parametrize("noise", ["inf", "nan", "-nan"])
-def test_without_a_known_noise_nothing_is_known_of_the_scatter(loaded: Loader, noise: str) -> None:
+@pytest.mark.parametrize("noise", ["inf", "nan", "-nan", None])
+def test_without_a_known_noise_nothing_is_known_of_the_scatter(
+    loaded: Loader, noise: str | None
+) -> None:
     row = loaded(tools.nvbench({"a": [tools.state(1e-6, noise, 3)]})).rows["a"]
     assert row.seconds == pytest.approx(1e-6)
     assert max(times(row)) > 2 * min(times(row))
@@ -62,6 +64,28 @@ def test_a_state_of_the_host_alone_is_host_time(loaded: Loader) -> None:
     row = loaded(tools.nvbench({"a": [made]})).rows["a"]
     assert row.clock is Clock.HOST
     assert row.seconds == pytest.approx(2e-3)
+
+
+def test_a_file_of_2021_is_read_without_a_version_and_with_its_objects_by_name(
+    loaded: Loader,
+) -> None:
+    summaries = {
+        "Number of Samples (Cold)": {"value": {"type": "int64", "value": "50"}},
+        "Average CPU Time (Cold)": {"value": {"type": "float64", "value": "2e-3"}},
+        "Average GPU Time (Cold)": {
+            "hint": {"type": "string", "value": "duration"},
+            "value": {"type": "float64", "value": "1e-3"},
+        },
+        "GPU Relative Standard Deviation (Cold)": {"value": {"type": "float64", "value": "0.01"}},
+    }
+    axes = {"T": {"type": "string", "value": "I8"}, "n": {"type": "int64", "value": 16}}
+    state = {"device": 0, "axis_values": axes, "summaries": summaries, "is_skipped": False}
+    benchmark = {"index": 0, "name": "copy", "states": {"Device=0 T=I8 n=16": state}}
+    record = loaded({"devices": [{"id": 0, "name": "Quadro"}], "benchmarks": [benchmark]})
+    ((name, row),) = record.rows.items()
+    assert (name, row.clock, row.cpu_seconds) == ("copy/T:I8/n:16", Clock.DEVICE, 2e-3)
+    assert row.seconds == pytest.approx(1e-3)
+    assert stdev(map(math.log, times(row))) == pytest.approx(0.01, rel=0.01)
 
 
 def test_a_rate_is_a_counter(loaded: Loader) -> None:
@@ -166,10 +190,6 @@ def test_files_of_a_folder_are_processes_on_the_device_clock(tmp_path: Path) -> 
 
 REFUSED: list[tuple[Json, str]] = [
     (tools.nvbench({}, major=2, string="2.0.0"), "nvbench's JSON of version '2.0.0'; this warpg"),
-    (
-        {"devices": [], "benchmarks": [{"name": "a", "states": {}}]},
-        "is nvbench's JSON of 2021, which names no version; measure it again with a newer nvbench",
-    ),
     (tools.nvbench({}), "holds no benchmark"),
     (tools.nvbench({"a": []}), "holds no benchmark"),
     (tools.nvbench({"a": [tools.state(0.0)]}), "a time must be positive"),

@@ -67,7 +67,7 @@ def load(path: Path) -> Record:
     Plain files of a folder that measured the same benchmarks are its processes. Raise UserError,
     nothing else.
     """
-    records: Sequence[Record] = [_load_file(file) for file in json_files(path)]
+    records: Sequence[Record] = [_load_file(file) for file in result_files(path)]
     if len(records) == 1:
         return records[0]
     _require_one_kind(path, records)
@@ -82,7 +82,7 @@ def load(path: Path) -> Record:
 
 def load_processes(paths: Sequence[Path]) -> Record:
     """Return the record of plain files, one process each. Raises UserError."""
-    files = [file for path in paths for file in json_files(path)]
+    files = [file for path in paths for file in result_files(path)]
     records = [_load_file(file) for file in files]
     for at, (file, record) in enumerate(zip(files, records, strict=True)):
         if file.resolve() in map(Path.resolve, files[:at]):
@@ -104,7 +104,7 @@ def _load_file(path: Path) -> Record:
     return catch2(place, content) or load_document(document_of(place, content))
 
 
-def json_files(path: Path) -> list[Path]:
+def result_files(path: Path) -> list[Path]:
     try:
         if not path.is_dir():
             return [path]

@@ -27,6 +27,14 @@ _RATES = {"bw/global/bytes_per_second": "bytes_per_second", "bw/item_rate": "ite
 # nvbench calls states skipped that failed, or that a failure kept from running.
 _FAILURES = ("Unexpected error: ", "Skipped because a previous state")
 
+# What files of 2021, which state no version, call these.
+_TAGS_OF_2021 = {
+    "Number of Samples (Cold)": "nv/cold/sample_size",
+    "Average CPU Time (Cold)": "nv/cold/time/cpu/mean",
+    "Average GPU Time (Cold)": "nv/cold/time/gpu/mean",
+    "GPU Relative Standard Deviation (Cold)": "nv/cold/time/gpu/stdev/relative",
+}
+
 _SAME_MEAN = 1e-4  # relative: samples are single-precision numbers
 
 
@@ -38,8 +46,7 @@ def nvbench(document: Document) -> Record | None:
     if not isinstance(versions, dict) or "nvbench" not in versions:
         if "context" in top or not {"devices", "benchmarks"} <= top.keys():
             return None
-        fault = "is nvbench's JSON of 2021, which names no version"
-        raise place.error(fault, "measure it again with a newer nvbench")
+        versions = {"json": {"major": _MAJOR}}
     form = versions.get("json")
     if not isinstance(form, dict) or form.get("major") != _MAJOR:
         fault = f"is nvbench's JSON of version {quoted(text_of(versions, 'json', 'string'))}"
@@ -66,8 +73,11 @@ def nvbench(document: Document) -> Record | None:
 
 
 def _objects(value: object, key: str, place: Place) -> list[Object]:
-    """Return a list of objects; nvbench writes null for an empty one."""
+    """Return a list of objects; nvbench writes null for an empty one, and wrote them by name."""
     members = [] if value is None else value
+    if isinstance(members, dict):
+        members = [{"name": key, **of} if isinstance(of, dict) else of
+                   for key, of in members.items()]  # fmt: skip
     if not isinstance(members, list) or not all(isinstance(one, dict) for one in members):
         raise misfit(value, key, "a list of objects", place)
     return members
@@ -94,20 +104,16 @@ def _row(place: Place, name: str, state: Object) -> Row:
         reason = text_of(state, "skip_reason") or "it gave no reason"
         skipped = not reason.startswith(_FAILURES)
         return Row(name, {}, Clock.DEVICE, error=cut(reason, MESSAGE_LIMIT), skipped=skipped)
-    summaries = {
-        text_of(summary, "tag"): {
-            text_of(datum, "name"): datum.get("value")
-            for datum in _objects(summary.get("data"), "data", place)
-        }
-        for summary in _objects(state.get("summaries"), "summaries", place)
-    }
+    found = _objects(state.get("summaries"), "summaries", place)
+    summaries = dict(_summary(summary, place) for summary in found)
     measured = [key for key in _TIMES if f"{key[0]}/time/{key[1]}/mean" in summaries]
     if not measured:
         raise place.error("has neither a GPU time nor a CPU time")
     of, timer, clock = measured[0]
 
     def value(tag: str, default: object = None) -> float:
-        return number_of(summaries.get(tag, {}).get("value", default), tag, place)
+        of_file = summaries.get(tag, {}).get("value")  # null for NaN, of 2021
+        return number_of(default if of_file is None else of_file, tag, place)
 
     mean = seconds(value(f"{of}/time/{timer}/mean"), 1.0, "mean", place)
     count = int(number_or_zero(value(f"{of}/sample_size", 1)))
@@ -124,6 +130,16 @@ def _row(place: Place, name: str, state: Object) -> Row:
         {key: rate for key, rate in rates.items() if 0.0 < rate < math.inf},
         cpu_seconds=number_or_zero(value(f"{of}/time/cpu/mean", 0)),
     )
+
+
+def _summary(summary: Object, place: Place) -> tuple[str, Object]:
+    """Return the tag of a summary, and its data by name."""
+    tag, data = text_of(summary, "tag"), summary.get("data")
+    if not tag:
+        tag = _TAGS_OF_2021.get(text_of(summary, "name"), "")
+        data = {key: of for key, of in summary.items() if isinstance(of, dict)}
+    data = _objects(data, "data", place)
+    return tag, {text_of(datum, "name"): datum.get("value") for datum in data}
 
 
 def _samples(place: Place, summary: Object, mean: float) -> tuple[float, ...]:

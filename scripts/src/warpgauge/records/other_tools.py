@@ -30,7 +30,7 @@ def record_of(
 ) -> Record:
     """Return the record of a file. A row that `read` refuses is an error row. Raise UserError."""
     made: dict[str, Row] = {}
-    faults: list[UserError] = []
+    faults: dict[str, UserError] = {}
     for place, name, raw in rows:
         name_of({"name": name}, place)
         try:
@@ -40,13 +40,13 @@ def record_of(
         except UserError as fault:
             words = str(fault).removeprefix(f"{whole.path.parent}/")
             made[name] = Row(name, {}, Clock.HOST, error=words)
-            faults.append(fault)
+            faults[name] = fault
     if not made:
         raise whole.error("holds no benchmark")
-    if len(faults) == len(made):
-        raise faults[0]
+    if faults.keys() == made.keys():
+        raise next(iter(faults.values()))
     session = Session(whole.path.name, {key: value for key, value in context.items() if value})
-    of_processes, sentences = source is Source.HYPERFINE, tuple(map(str, faults))
+    of_processes, sentences = source is Source.HYPERFINE, tuple(map(str, faults.values()))
     return Record(whole.path, source, {session.key: session}, made, of_processes, sentences)
 
 
