@@ -12,15 +12,15 @@ from warpgauge.system.environment import ROOT
 
 SOURCES = ROOT / "scripts" / "src"
 PACKAGE = SOURCES / "warpgauge"
-MOST_MODULES = 160  # an __init__.py has a docstring and nothing else, and is not counted
+MOST_MODULES = 162  # an __init__.py has a docstring and nothing else, and is not counted
 MOST_LINES = 500  # of a module
 # Of a room. It may shrink, and its number with it.
 MOST_LINES_OF = {
-    "system": 1904,
-    "records": 1953,
+    "system": 1913,
+    "records": 2318,
     "callables": 2329,
     "statistics": 1280,
-    "verdict": 3003,
+    "verdict": 3005,
     "reports": 3257,
     "measure": 4923,
     "baselines": 782,
@@ -29,7 +29,7 @@ MOST_LINES_OF = {
     "fleet": 795,
     "history": 1385,
     "github": 2454,
-    "commands": 4413,
+    "commands": 4414,
 }
 
 # What each room may import, beside itself.

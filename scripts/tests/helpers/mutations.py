@@ -11,6 +11,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 import builders
+import other_tools
 from builders import Json, baseline, failed, google, google_row, row, run
 
 _SESSIONS: dict[str, Json] = {
@@ -48,6 +49,13 @@ TEMPLATES: tuple[Json, ...] = (
         ],
         caches=[{"level": 1}],
     ),
+    other_tools.nvbench(
+        {"a": [other_tools.state(1.0, device=1, n=1, x=0.5), other_tools.skipped("no")]}, ["A", "B"]
+    ),
+    other_tools.pytest_benchmark(
+        {"a": {"median": 1.0, "stddev": 0.1, "rounds": 2}, "b": {"data": [1.0], "rounds": 1}}
+    ),
+    other_tools.hyperfine({"a": [1.0, 2.0]}, parameters={"n": "1"}),
 )
 
 

@@ -95,7 +95,7 @@ def test_a_folder_is_the_sum_of_its_files_but_of_no_filter(tmp_path: Path) -> No
     ("other", "sentence"),
     [
         (run([row("a/b")]), r"'a/b' is in one\.json and in two\.json"),
-        (builders.google([builders.google_row("c", 1.0)]), "keep one kind in a folder"),
+        (builders.google([builders.google_row("c", 1.0)]), "give files of one kind"),
     ],
 )
 def test_a_folder_of_a_benchmark_twice_or_of_two_kinds_is_refused(
@@ -109,7 +109,9 @@ def test_a_folder_of_a_benchmark_twice_or_of_two_kinds_is_refused(
 
 def test_a_folder_without_results_points_to_the_one_below(tmp_path: Path) -> None:
     builders.write(tmp_path / "nvidia-test" / "a.json", run([row("a/b")]))
-    with pytest.raises(UserError, match=r"no \*\.json file; did you mean .*nvidia-test\?"):
+    with pytest.raises(
+        UserError, match=r"no \*\.json or \*\.xml file; did you mean .*nvidia-test\?"
+    ):
         load(tmp_path)
 
 

@@ -47,10 +47,6 @@ CONTENTS: dict[str, tuple[str | bytes, str]] = {
         'name,iterations,real_time,cpu_time,time_unit\n"BM_a",1,1,1,ns\n',
         "is Google Benchmark's CSV; run the program with --benchmark_out_format=json",
     ),
-    "pytest-benchmark": (
-        '{"machine_info": {}, "commit_info": {}, "benchmarks": [{"name": "a"}], "version": "4"}',
-        "is pytest-benchmark's JSON",
-    ),
     "zeros behind a crash": (GOOD[:50].encode() + bytes(4046), "or was cut off by a crash"),
     "a page": (b"\xef\xbb\xbf\n<!DOCTYPE html>", "is an HTML or XML page, not JSON; fetch the fi"),
     "a mark only": (b"\xef\xbb\xbf", "is empty"),
@@ -227,10 +223,6 @@ DOCUMENTS: list[tuple[Json, str]] = [
     (google([google_row("a", 1.0, repetition_index=0)] * 2), "row 2 ('a'): this benchmark is in"),
     (google([aggregate("mean")] * 2), "row 2 ('f_mean'): this benchmark is in the file twice"),
     (google([google_row("n", 1.0, run_name="r" * 5000)]), "'run_name' is"),
-    (
-        {"meta": {"version": {"json": {}, "nvbench": {}}}, "benchmarks": [{"states": []}]},
-        "result.json: is nvbench's JSON, which warpgauge does not read; compare it with nvbench's",
-    ),
 ]
 
 

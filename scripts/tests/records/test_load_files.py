@@ -109,7 +109,7 @@ def test_what_is_no_file_is_a_sentence_and_not_waited_for(tmp_path: Path) -> Non
     assert "is not a regular file" in fault(pipe)
     assert "pipe.json: is not a regular file" in fault(pipe.parent)
     assert "sub.json: is not a regular file" in fault(tmp_path / "nested")
-    sentence = "the folder holds no *.json file; give a file or another folder"
+    sentence = "the folder holds no *.json or *.xml file; give a file or another folder"
     assert sentence in fault(tmp_path / "empty")
 
 

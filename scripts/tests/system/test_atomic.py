@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from warpgauge.records.load import json_files
+from warpgauge.records.load import result_files
 from warpgauge.system.atomic import replace_all
 from warpgauge.system.errors import UserError
 
@@ -154,7 +154,7 @@ def test_a_kill_at_any_moment_leaves_each_file_old_or_new_and_no_other_is_read(
         for name, text in old.items():
             (folder / name).write_text(text)
         killed = killed_at(step, {folder / name: text for name, text in texts.items()})
-        found = {path.name: path.read_text() for path in json_files(folder)}
+        found = {path.name: path.read_text() for path in result_files(folder)}
         assert all(found.get(name) in (old.get(name), text) for name, text in texts.items())
         seen.append(found)
         if not killed:

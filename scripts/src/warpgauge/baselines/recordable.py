@@ -12,7 +12,7 @@ from warpgauge.measure.discovery import Binary
 from warpgauge.records import counters
 from warpgauge.records.benchmark_filter import NOT_BUILT
 from warpgauge.records.counters import OTHER_PROCESSES
-from warpgauge.records.load import json_files
+from warpgauge.records.load import result_files
 from warpgauge.records.model import Record, Session, Source
 from warpgauge.records.names import FULL_SUITE
 from warpgauge.records.row import Row
@@ -137,6 +137,6 @@ def of_names(names: Collection[str], folder: Path, old: Record | None, suite: st
         more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
         remedy = f"measure {everything}, or remove retired benchmarks from the baseline"
         yield f"it lacks {quoted(lost[0])}{more} of {folder}", remedy
-    for path in json_files(folder):
+    for path in result_files(folder):
         if path.stem not in families:
             yield f"{path} is not named after the family it holds", "rename it"

@@ -22,7 +22,7 @@ from warpgauge.measure.run_file import row_object
 from warpgauge.records.benchmark_filter import found
 from warpgauge.records.counters import OF_THE_MOMENT, RESOURCES
 from warpgauge.records.document import read
-from warpgauge.records.load import BASELINE_FORMAT, holds_results, json_files, load, load_document
+from warpgauge.records.load import BASELINE_FORMAT, holds_results, load, load_document, result_files
 from warpgauge.records.model import (
     BUILD_DIR,
     FILE,
@@ -109,7 +109,7 @@ class Folder:
 
 def open_folder(path: Path) -> Folder:
     """Load the baseline in a folder, or one file of it. Raises UserError."""
-    files = tuple(load(file) for file in json_files(path))
+    files = tuple(load(file) for file in result_files(path))
     for record in files:
         if record.source is not Source.BASELINE:
             what = f"{record.path} is not a baseline but a {record.source.value}"

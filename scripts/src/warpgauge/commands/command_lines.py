@@ -35,13 +35,14 @@ Compare two benchmark results: which benchmarks got slower or faster? A single
 run is compared with the baseline of its GPU model in baselines/.
 
 BASELINE and CANDIDATE are each a run file of scripts/bench, a baseline
-(baselines/<gpu>), plain Google Benchmark JSON, or a folder of one of these.
-- reads standard input, for one of the files.
+(baselines/<gpu>), a plain file, or a folder of one of these. Plain files are
+JSON of Google Benchmark, nvbench, pytest-benchmark or hyperfine, or XML of
+Catch2. - reads standard input, for one of the files.
 
-Plain files count as one process each, by the median of their repetitions. Give
-several as a folder or with --processes. Seven files per side find changes of
-5 % where processes scatter by 1 % or less. With fewer, only large changes are
-reported (--process-scatter)."""
+Plain files count as one process each, by the median of their repetitions; but
+each run of hyperfine is a process. Give several as a folder or with
+--processes. Seven files per side find changes of 5 % where processes scatter by
+1 % or less. With fewer, only large changes are reported (--process-scatter)."""
 
 _FLEET = """\
 Find the GPU or node of a fleet that is slower than the others of its model, or
@@ -66,7 +67,7 @@ docs/pages/verdicts.md explains the words, docs/pages/rule.md the rule.""")
         "times to judge; - is standard input")
     what.add_argument("more", nargs="*", help=argparse.SUPPRESS)
     what.add_argument(PROCESSES, nargs="+", default=(), metavar="FILE", help="comes last: plain "
-        "Google Benchmark files, one per process: the baseline's, then --, then the candidate's")
+        "files, one per process: the baseline's, then --, then the candidate's")
     add(what, "--filter")
     rule = group(parser, "what counts", "%(prog)s old.json new.json --min-effect 2")
     rule.add_argument("--min-effect", metavar="PERCENT", type=percentage, help="smallest change "

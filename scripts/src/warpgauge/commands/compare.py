@@ -87,8 +87,8 @@ def main(argv: Sequence[str], root: Path) -> int:
 
 def _baseline(run: Record, baselines: Path) -> Record | None:
     """Return the baseline of the run's GPU model; None if there is none."""
-    gpu = gpu_name(run)
-    path = store.find(baselines, gpu) if gpu and run.source is not Source.BASELINE else None
+    gpu = gpu_name(run) if run.source in (Source.RUN, Source.GOOGLE_BENCHMARK) else ""
+    path = store.find(baselines, gpu) if gpu else None
     return load(path) if path else None
 
 

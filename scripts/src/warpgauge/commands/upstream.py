@@ -21,7 +21,7 @@ import msgspec
 from warpgauge.commands.arguments import Parser
 from warpgauge.records.benchmark_filter import replaced
 from warpgauge.records.load import load as read
-from warpgauge.records.model import Record, Source
+from warpgauge.records.model import Record
 from warpgauge.records.row import Row
 from warpgauge.system import process
 from warpgauge.system.errors import UserError
@@ -160,10 +160,10 @@ def _run(both: tuple[Side, Side], scratch: Path) -> list[Record | None]:
 
 def _renamed(record: Record, filter: str, common: str) -> Record:
     """Return the benchmarks in whose name `filter` is found, with what it finds as `common`."""
-    if record.source is not Source.GOOGLE_BENCHMARK:
+    if not record.source.is_plain:
         raise UserError(
-            f"{record.path}: is a {record.source.value}, and filters compare benchmarks of Google "
-            "Benchmark's JSON only; leave the filters out"
+            f"{record.path}: is a {record.source.value}, and filters compare benchmarks of other "
+            "tools only; leave the filters out"
         )
     names = replaced(filter, common, record.rows)
     if not names:

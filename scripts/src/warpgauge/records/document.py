@@ -19,7 +19,7 @@ from warpgauge.system.text import cut, quoted
 TIME_UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 # A failure's message may be a whole log file.
-_MESSAGE_LIMIT = 1000
+MESSAGE_LIMIT = 1000
 
 # The only way to spell half of a surrogate pair in JSON in UTF-8.
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
@@ -183,4 +183,4 @@ def failure_of(row: Object) -> Failure | None:
     message = row.get("error_message" if row.get("error_occurred") else "skip_message")
     if not isinstance(message, str) or not message.strip():
         message = "it gave no message"
-    return Failure(cut(message, _MESSAGE_LIMIT), skipped)
+    return Failure(cut(message, MESSAGE_LIMIT), skipped)

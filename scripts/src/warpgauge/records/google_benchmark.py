@@ -45,7 +45,7 @@ from warpgauge.system.location import Object, Place, uncollected
 from warpgauge.system.text import listed
 
 # More repetitions hardly improve the estimate of the scatter, and a file may claim any number.
-_MOST_REPETITIONS = 100
+MOST_REPETITIONS = 100
 
 # A larger ratio of standard deviation to typical time only says that nothing is known.
 _WIDEST = 1e6
@@ -67,12 +67,12 @@ def repetitions_of(typical: float, stddev: float, count: int) -> tuple[float, ..
     scatter = math.sqrt(math.log1p(ratio**2))  # standard deviation of a log-normal's log
     logs = (
         math.log(typical) + scatter * score
-        for score in _normal_scores(min(count, _MOST_REPETITIONS))
+        for score in _normal_scores(min(count, MOST_REPETITIONS))
     )
     return tuple(math.exp(min(max(log, _SMALLEST), _LARGEST)) for log in logs)
 
 
-@lru_cache(maxsize=_MOST_REPETITIONS)
+@lru_cache(maxsize=MOST_REPETITIONS)
 def _normal_scores(count: int) -> tuple[float, ...]:
     """Return normal scores, symmetric about 0, with a standard deviation of 1."""
     normal = statistics.NormalDist()

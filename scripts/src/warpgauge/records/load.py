@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read run files, baselines and Google Benchmark JSON, from a file or folder, as a Record."""
+"""Read run files, baselines and other tools' results, from a file or folder, as a Record."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from warpgauge.records.counters import HOST_CLOCK, Clock
 from warpgauge.records.document import (
     Document,
     as_object,
+    document_of,
     failure_of,
     misfit,
-    read,
     rows_of,
 )
 from warpgauge.records.fields import (
@@ -36,10 +36,12 @@ from warpgauge.records.fields import (
 )
 from warpgauge.records.google_benchmark import load_google_benchmark
 from warpgauge.records.model import Record, Session, Source
+from warpgauge.records.nvbench import nvbench
+from warpgauge.records.other_tools import catch2, catch2_json, hyperfine, pytest_benchmark
 from warpgauge.records.row import Row
 from warpgauge.records.sessions import session_key
 from warpgauge.system.errors import UserError
-from warpgauge.system.location import RESULT_FILE, Object, Place
+from warpgauge.system.location import Object, Place, content_of
 from warpgauge.system.text import quoted
 
 RUN_FORMAT = "run/1"
@@ -55,16 +57,21 @@ _BySession = Mapping[str, tuple[float, ...]]
 # A row's times by session, from the row, the seconds in its unit, and its place.
 _Medians = Callable[[Object, float, Place], _BySession]
 
+# Each reads the files of one tool, and returns None for others.
+_OTHER_TOOLS = (nvbench, pytest_benchmark, hyperfine, catch2_json)
+
 
 def load(path: Path) -> Record:
-    """Return the record in a file, or in all ``*.json`` of a folder. Raise UserError, nothing else.
+    """Return the record in a file, or in all ``*.json`` of a folder, or else all ``*.xml``.
 
-    Google Benchmark files of a folder that measured the same benchmarks are its processes.
+    Plain files of a folder that measured the same benchmarks are its processes. Raise UserError,
+    nothing else.
     """
-    records: Sequence[Record] = [load_document(read(file)) for file in json_files(path)]
+    records: Sequence[Record] = [_load_file(file) for file in result_files(path)]
     if len(records) == 1:
         return records[0]
-    if all(record.source is Source.GOOGLE_BENCHMARK for record in records):
+    _require_one_kind(path, records)
+    if records[0].source.is_plain:
         records = processes.told_apart(records)
     return (
         processes.merged(path, records)
@@ -74,28 +81,36 @@ def load(path: Path) -> Record:
 
 
 def load_processes(paths: Sequence[Path]) -> Record:
-    """Return the record of Google Benchmark files, one process each. Raises UserError."""
-    files = [file for path in paths for file in json_files(path)]
-    records = [load_document(read(file)) for file in files]
+    """Return the record of plain files, one process each. Raises UserError."""
+    files = [file for path in paths for file in result_files(path)]
+    records = [_load_file(file) for file in files]
     for at, (file, record) in enumerate(zip(files, records, strict=True)):
         if file.resolve() in map(Path.resolve, files[:at]):
             raise Place(file).error("is given twice, but is one process", "give it once")
-        if record.source is not Source.GOOGLE_BENCHMARK:
+        if not record.source.is_plain:
             raise Place(file).error(
                 f"is a {record.source.value}, which already holds the medians of its processes",
                 "compare it without --processes",
             )
     if len(records) == 1:
         return records[0]
+    _require_one_kind(records[0].path, records)
     return processes.merged(records[0].path, processes.told_apart(records))
 
 
-def json_files(path: Path) -> list[Path]:
+def _load_file(path: Path) -> Record:
+    place = Place(path)
+    content = content_of(place)
+    return catch2(place, content) or load_document(document_of(place, content))
+
+
+def result_files(path: Path) -> list[Path]:
     try:
         if not path.is_dir():
             return [path]
         entries = sorted(path.iterdir())
         files = [entry for entry in entries if _is_result(entry)]
+        files = files or [entry for entry in entries if entry.suffix == ".xml"]
         folders = [entry for entry in entries if holds_results(entry)]
     except (OSError, ValueError) as error:
         reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else ""
@@ -103,7 +118,7 @@ def json_files(path: Path) -> list[Path]:
         raise Place(path).error(fault, "check the path") from None
     if not files:
         remedy = f"did you mean {folders[0]}?" if folders else "give a file or another folder"
-        raise UserError(f"{path}: the folder holds no *.json file; {remedy}")
+        raise UserError(f"{path}: the folder holds no *.json or *.xml file; {remedy}")
     return files
 
 
@@ -123,8 +138,8 @@ def load_document(document: Document) -> Record:
     """Return the record in a parsed file, by the format that its context names."""
     version = context_strings(document.top, document.place).get("warpgauge_format")
     if version is None:
-        _refuse_other_tools(document)
-        return load_google_benchmark(document)
+        records = (read(document) for read in _OTHER_TOOLS)
+        return next(filter(None, records), None) or load_google_benchmark(document)
     if version not in (RUN_FORMAT, BASELINE_FORMAT):
         raise document.place.error(
             f"has the format {quoted(version)}; this warpgauge reads {RUN_FORMAT} and "
@@ -132,20 +147,6 @@ def load_document(document: Document) -> Record:
             "update warpgauge, or the program that wrote the file",
         )
     return _run(document) if version == RUN_FORMAT else _baseline(document)
-
-
-def _refuse_other_tools(document: Document) -> None:
-    """Raise UserError for JSON of tools whose rows would otherwise look like damaged ones."""
-    meta = document.top.get("meta")
-    version = meta.get("version") if isinstance(meta, dict) else None
-    if isinstance(version, dict) and "nvbench" in version:
-        tool, remedy = "nvbench", "compare it with nvbench's nvbench_compare.py"
-    elif {"machine_info", "commit_info"} <= document.top.keys():
-        tool, remedy = "pytest-benchmark", "compare it with pytest-benchmark compare"
-    else:
-        return
-    fault = f"is {tool}'s JSON, which warpgauge does not read"
-    raise document.place.error(fault, f"{remedy}, or {RESULT_FILE}")
 
 
 def _run(document: Document) -> Record:
@@ -234,16 +235,20 @@ def _rows(document: Document, medians: _Medians, *, in_pairs: bool = False) -> M
     return rows
 
 
+def _require_one_kind(path: Path, records: Sequence[Record]) -> None:
+    for record in records:
+        if record.source is not records[0].source:
+            raise UserError(
+                f"{path}: {records[0].path.name} is a {records[0].source.value} and "
+                f"{record.path.name} is a {record.source.value}; give files of one kind"
+            )
+
+
 def _merged(path: Path, records: Sequence[Record]) -> Record:
     sessions: dict[str, Session] = {}
     rows: dict[str, Row] = {}
     owners: dict[str, Path] = {}
     for record in records:
-        if record.source is not records[0].source:
-            raise UserError(
-                f"{path}: {records[0].path.name} is a {records[0].source.value} and "
-                f"{record.path.name} is a {record.source.value}; keep one kind in a folder"
-            )
         for name, row in record.rows.items():
             if name in owners:
                 raise UserError(

@@ -28,11 +28,19 @@ ISOLATED = "isolated"
 
 
 class Source(Enum):
-    """Where a record came from. A Google Benchmark file is one process (`Record.files`)."""
+    """What wrote a record: warpgauge, or another tool, whose files are called plain."""
 
     RUN = "run file"
     BASELINE = "baseline"
     GOOGLE_BENCHMARK = "Google Benchmark JSON"
+    NVBENCH = "nvbench JSON"
+    PYTEST_BENCHMARK = "pytest-benchmark JSON"
+    HYPERFINE = "hyperfine JSON"
+    CATCH2 = "Catch2 XML"
+
+    @property
+    def is_plain(self) -> bool:
+        return self not in (Source.RUN, Source.BASELINE)
 
 
 @dataclass(frozen=True)
@@ -73,8 +81,8 @@ class Session:
 class Record:
     """One side of a comparison: rows by name, in file order, and their sessions.
 
-    `files` are several Google Benchmark files, one process each, in the order of every row's
-    process medians. It is empty for any other record. `faults` are sentences on rows of such files
+    A plain file is one process, unless `of_processes`: then each time of a row is a process's, as
+    those of hyperfine, and those of several files. `faults` are sentences on rows of plain files
     that cannot be read, which are errors.
     """
 
@@ -82,13 +90,13 @@ class Record:
     source: Source
     sessions: Mapping[str, Session]
     rows: Mapping[str, Row]
-    files: tuple[Path, ...] = ()
+    of_processes: bool = False
     faults: tuple[str, ...] = ()
 
     @property
     def single_process(self) -> bool:
         """Whether a row's times are repetitions within one process, as in a single plain file."""
-        return self.source is Source.GOOGLE_BENCHMARK and not self.files
+        return self.source.is_plain and not self.of_processes
 
 
 def skips(rows: Iterable[Row]) -> list[str]:

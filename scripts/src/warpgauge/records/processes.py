@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Merge several Google Benchmark files of one side, one process each, into one record."""
+"""Merge several plain files of one side, one process each, into one record."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path, PurePath
 
 import msgspec
 
-from warpgauge.records.counters import Clock, combined
-from warpgauge.records.model import PROCESSES, Record, Session, Source
+from warpgauge.records.counters import combined
+from warpgauge.records.model import PROCESSES, Record, Session
 from warpgauge.records.row import Row
 from warpgauge.records.sessions import newest_last, only_session
 from warpgauge.system.errors import UserError
@@ -24,7 +24,7 @@ _ALIKE = ("gpu_name", "build_type", "inject")
 
 def are_processes(records: Sequence[Record]) -> bool:
     """Return whether they measured the same benchmarks; else they are parts of one suite."""
-    if any(record.source is not Source.GOOGLE_BENCHMARK for record in records):
+    if not all(record.source.is_plain for record in records):
         return False
     names = Counter(name for record in records for name in record.rows)
     return any(count > 1 for count in names.values())
@@ -82,9 +82,9 @@ def merged(path: Path, records: Sequence[Record]) -> Record:
         for of_program in programs.values()
         for name in dict.fromkeys(name for record in of_program for name in record.rows)
     }
-    files = tuple(record.path for record in records)
     faults = tuple(fault for record in records for fault in record.faults)
-    return Record(path, Source.GOOGLE_BENCHMARK, {session.key: session}, rows, files, faults)
+    source = records[0].source
+    return Record(path, source, {session.key: session}, rows, of_processes=True, faults=faults)
 
 
 def _session(key: str, records: Sequence[Record]) -> Session:
@@ -113,15 +113,16 @@ def _row(name: str, session: str, records: Sequence[Record]) -> Row:
     rows = [record.rows.get(name) for record in records]
     measured = [row for row in rows if row is not None and row.error is None]
     label = next((row.label for row in measured if row.label), "")
+    clock = next(row.clock for row in [*measured, *rows] if row is not None)
     if len(measured) < len(records):
         skipped = all(row is not None and row.skipped for row in rows)
         error = _error(rows, [record.path for record in records])
-        return Row(name, {}, Clock.HOST, label=label, error=error, skipped=skipped)
+        return Row(name, {}, clock, label=label, error=error, skipped=skipped)
     times = [statistics.median(of) for row in measured for of in row.process_medians.values()]
     return Row(
         name,
         {session: tuple(times)},
-        Clock.HOST,
+        clock,
         combined([row.counters for row in measured]),
         label,
         iterations=sum(row.iterations for row in measured),

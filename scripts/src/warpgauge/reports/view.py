@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from warpgauge.records.counters import Clock
-from warpgauge.records.model import PROCESSES, PROGRAMS, Record, Source, by_family
+from warpgauge.records.model import PROCESSES, PROGRAMS, Record, by_family
 from warpgauge.records.sessions import are_paired, newest
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.git import short
@@ -451,9 +451,9 @@ def side(record: Record) -> str:
         return "none"
     context = newest(record).context
     facts, of = [str(nearby(record.path))], "sessions"
-    if record.source is Source.GOOGLE_BENCHMARK:
+    if record.source.is_plain:
         of_several = f" of {context[PROCESSES]} processes" if PROCESSES in context else ""
-        facts, of = [*facts, f"{Source.GOOGLE_BENCHMARK.value}{of_several}"], "programs"
+        facts, of = [*facts, f"{record.source.value}{of_several}"], "programs"
     facts.append(context.get("gpu_name", ""))
     several = f"{len(record.sessions)} {of}, newest " if len(record.sessions) > 1 else ""
     if context.get("date"):

@@ -31,8 +31,17 @@ SIZE_LIMIT_BYTES = 64 * 1024 * 1024
 VALUES_LIMIT = 1_250_000
 
 MEASURE_AGAIN = "measure it again"
-RESULT_FILE = "give a run file, a baseline or Google Benchmark's JSON"
+RESULT_FILE = "give a run file, a baseline or another tool's result"
 _SMALLER = "give a result file, or a folder of smaller ones"
+
+# How the CSV of tools begins, whose JSON is read.
+_CSV = (
+    ("name,iterations,real_time,", "Google Benchmark",
+     "run the program with --benchmark_out_format=json"),
+    ("Benchmark,Device,", "nvbench", "run the program with --json FILE"),
+    (("name,min,", "name,param:"), "pytest-benchmark", "run pytest with --benchmark-json=FILE"),
+    ("command,mean,stddev,", "hyperfine", "run hyperfine with --export-json FILE"),
+)  # fmt: skip
 
 Object = dict[str, object]
 
@@ -167,9 +176,9 @@ def _syntax_error(place: Place, text: str, error: json.JSONDecodeError, remedy: 
     start, end = text.lstrip(), text.rstrip()
     if start.startswith("<"):
         return place.error("is an HTML or XML page, not JSON", "fetch the file itself")
-    if start.startswith("name,iterations,real_time,"):
-        remedy = "run the program with --benchmark_out_format=json"
-        return place.error("is Google Benchmark's CSV", remedy)
+    for head, tool, instead in _CSV:
+        if start.startswith(head):
+            return place.error(f"is {tool}'s CSV", instead)
     unclosed = start.startswith("{") and not end.endswith("}") and error.msg != "Extra data"
     if unclosed or error.pos >= len(end):
         return place.error("ends in the middle, as after a crash or on a full disk")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from warpgauge.records.benchmark_filter import NOT_BUILT
 from warpgauge.records.counters import RESOURCES, Clock
-from warpgauge.records.model import Record, Source
+from warpgauge.records.model import Record
 from warpgauge.statistics.error_rates import ALPHA
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.text import inert, plural, quantity
@@ -265,8 +265,8 @@ class Comparison:
 
     @property
     def is_of_plain_files(self) -> bool:
-        """Whether a side is a Google Benchmark file that warpgauge did not write."""
-        return Source.GOOGLE_BENCHMARK in (self.baseline.source, self.candidate.source)
+        """Whether a side is a file that warpgauge did not write."""
+        return self.baseline.source.is_plain or self.candidate.source.is_plain
 
     @property
     def judged(self) -> int:

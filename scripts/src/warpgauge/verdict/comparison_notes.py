@@ -16,7 +16,7 @@ from warpgauge.records.counters import (
     Clock,
     is_power_limited,
 )
-from warpgauge.records.model import ISOLATED, Record, Session, Source
+from warpgauge.records.model import ISOLATED, Record, Session
 from warpgauge.records.row import Row
 from warpgauge.records.sessions import are_paired, newest_last
 from warpgauge.system.text import duration, foreign, percent, plural
@@ -62,10 +62,10 @@ def of(
         yield Note("injected", words)
     yield from _contradicted(judged)
     if not are_paired(baseline, candidate):
-        yield from _moved_alike(judged, is_ours=candidate.source is not Source.GOOGLE_BENCHMARK)
+        yield from _moved_alike(judged, is_ours=not candidate.source.is_plain)
         yield from _siblings(judged)
     yield from _few_processes(baseline, candidate, judged, settings.process_scatter)
-    if candidate.source is not Source.GOOGLE_BENCHMARK and len(candidate.sessions) > 1:
+    if not candidate.source.is_plain and len(candidate.sessions) > 1:
         held = f"The candidate holds {plural(len(candidate.sessions), 'session')}"
         yield Note("several_sessions", f"{held}; each benchmark is judged by its newest session.")
     alternated = [one.name for _, one in judged if one.evidence is Evidence.PAIRED]
@@ -227,7 +227,7 @@ def _few_processes(
     few = {"baseline": max(base, default=0), "candidate": max(cand, default=0)}
     sides = " and ".join(f"the {side}" for side, count in few.items() if count)
     at_most = f"At most {plural(max(few.values()), 'process', 'processes')} of {sides}"
-    if sides and Source.GOOGLE_BENCHMARK not in (baseline.source, candidate.source):
+    if sides and not (baseline.source.is_plain or candidate.source.is_plain):
         yield Note(
             "few_processes",
             f"{at_most}: too few to know the scatter between processes. A standard deviation of "
@@ -250,7 +250,7 @@ def _few(record: Record, row: Row, sessions: Iterable[Session]) -> int:
     if record.single_process:
         return 1
     fewest = min(len(row.process_medians[session.key]) for session in sessions)
-    return fewest if fewest < (FEWEST_PROCESSES if record.files else 2) else 0
+    return fewest if fewest < (FEWEST_PROCESSES if record.of_processes else 2) else 0
 
 
 def _left_out(judged: Judged) -> Iterator[Note]:

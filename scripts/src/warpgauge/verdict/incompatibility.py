@@ -20,7 +20,7 @@ from warpgauge.records.counters import (
     SM_CLOCK,
     THROTTLED,
 )
-from warpgauge.records.model import PROGRAMS, Record, Session, Source
+from warpgauge.records.model import PROGRAMS, Record, Session
 from warpgauge.records.sessions import newest_last
 from warpgauge.system.text import inert, plural, quantity, quoted
 
@@ -122,7 +122,7 @@ def same_model(baseline: Record, candidate: Session) -> list[Session]:
         session
         for session in baseline.sessions.values()
         if session.gpu_name == candidate.gpu_name
-        or (session.gpu_name is None and baseline.source is Source.GOOGLE_BENCHMARK)
+        or (session.gpu_name is None and baseline.source.is_plain)
         or (candidate.gpu_name is None and "warpgauge_format" not in candidate.context)
     ]
 
@@ -143,7 +143,7 @@ def _unfit(baseline: Record, candidate: Record) -> Iterator[Incompatibility]:
     for side, record in (("baseline", baseline), ("candidate", candidate)):
         for session in record.sessions.values():
             build = session.context.get("build_type")
-            ours = record.source is not Source.GOOGLE_BENCHMARK and PROGRAMS not in session.context
+            ours = not record.source.is_plain and PROGRAMS not in session.context
             if build == "Release" or (build is None and not ours):
                 continue
             fact = f"the {side} is a build of type {quoted(build or '')}"

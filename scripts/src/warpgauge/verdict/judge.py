@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from warpgauge.records.benchmark_filter import Request
-from warpgauge.records.model import Record, Source
+from warpgauge.records.model import Record
 from warpgauge.records.sessions import are_paired, newest_last
 from warpgauge.verdict import (
     comparability,
@@ -135,7 +135,7 @@ def _differences(
     if not pairings:
         return ()
     used = {session.key: session for one in pairings for session in one.references}
-    are_plain = baseline.source is candidate.source is Source.GOOGLE_BENCHMARK
+    are_plain = baseline.source.is_plain and candidate.source.is_plain
     return comparability.differences(
         newest_last(used.values())[-1],
         pairings[-1].session,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from warpgauge.records.counters import FULL_SUITE, HOST_CLOCK, SOURCE_LINE, Clock
-from warpgauge.records.model import BUILD_DIR, FILE, MANIFEST, PROGRAMS, Record, Session, Source
+from warpgauge.records.model import BUILD_DIR, FILE, MANIFEST, PROGRAMS, Record, Session
 from warpgauge.records.sessions import are_paired
 from warpgauge.system.text import inert, quantity
 from warpgauge.verdict.comparability import Comparability, references, same_clock
@@ -134,8 +134,10 @@ class _Matches:
 
     def __init__(self, baseline: Record, candidate: Record, allow: Collection[Override]) -> None:
         sides = (baseline, candidate)
-        self._plain = any(one.source is Source.GOOGLE_BENCHMARK for one in sides)
-        several = all(one.files for one in sides)
+        # Nobody knows the clock of Google Benchmark's rows, so what they are compared with has any.
+        self._alike = baseline.source is candidate.source
+        self._plain = any(one.source.is_plain for one in sides)
+        several = all(one.of_processes for one in sides)
         self._of_plain_files = Comparability.PLAIN_PROCESSES if several else Comparability.UNKNOWN
         self._baseline, self._candidate, self._allow = baseline, candidate, allow
         self._found: dict[object, tuple[_Sessions, list[Incompatibility]]] = {}
@@ -154,7 +156,7 @@ class _Matches:
         ]
         if base is None:
             return found
-        if base.clock is not cand.clock and not self._plain:
+        if base.clock is not cand.clock and (self._alike or not self._plain):
             fact = f"timed by the {cand.clock.value} clock, in the baseline by the "
             fact += f"{base.clock.value} clock"
             found.insert(0, Incompatibility(Override.TIMING, fact))

@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 
 from warpgauge.records.counters import Clock
-from warpgauge.records.model import Record, Session, Source
+from warpgauge.records.model import Record, Session
 from warpgauge.records.row import Row
 from warpgauge.statistics.error_rates import BOUND_CONFIDENCE, CONFIDENCE
 from warpgauge.statistics.log_ratios import (
@@ -84,7 +84,7 @@ def screen(
     ours = _Sides.of([_side(candidate, one.candidate, (one.session,), one) for one in pairings])
     clocks = [one.candidate.clock for one in pairings]
     groups = [np.flatnonzero([one is clock for one in clocks]) for clock in set(clocks)]
-    plain = Source.GOOGLE_BENCHMARK in (baseline.source, candidate.source)
+    plain = baseline.source.is_plain or candidate.source.is_plain
     # Between two processes, if a side has a single one.
     assumed = process_scatter if plain else math.sqrt(2.0) * ASSUMED_PROCESS_SD
 

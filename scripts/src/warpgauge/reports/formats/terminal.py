@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from warpgauge.records.counters import speed
-from warpgauge.records.model import Record, Source, by_family, skips
+from warpgauge.records.model import Record, by_family, skips
 from warpgauge.records.row import LARGEST_LOG, Row
 from warpgauge.records.sessions import newest_last
 from warpgauge.reports import view as views
@@ -99,7 +99,7 @@ def _table(view: View, console: Console, verbose: bool) -> None:
     folded = () if verbose else (WITHIN, CONTROL, "skipped")
     shown, more = _listed([one for one in view.groups if one.word not in folded], verbose)
     rows = [row for _, members in shown for row in members]
-    logs, cpu_logs = _of_google_benchmark(view.comparison)
+    logs, cpu_logs = _of_plain_files(view.comparison)
     cells = {row.name: _cells(row, cpu_logs) for row in rows}
     heads = [*_HEADINGS]
     for head in ("rate", "of limit", *(["at most"] if verbose else []), "CPU"):
@@ -154,14 +154,14 @@ def _listed(
     return shown, [f"{count} more {word}" for word, count in more.items() if count]
 
 
-def _of_google_benchmark(comparison: Comparison) -> tuple[dict[str, float], dict[str, float]]:
-    """Return log ratios of times and of CPU times by name, if both sides are its own files.
+def _of_plain_files(comparison: Comparison) -> tuple[dict[str, float], dict[str, float]]:
+    """Return log ratios of times and of CPU times by name, if both sides are plain files.
 
-    Its compare.py shows them, too.
+    Google Benchmark's compare.py shows them, too.
     """
     sides = (comparison.baseline, comparison.candidate)
     times, cpu_times = dict[str, float](), dict[str, float]()
-    if any(its.source is not Source.GOOGLE_BENCHMARK for its in sides):
+    if not all(its.source.is_plain for its in sides):
         return times, cpu_times
     for one in comparison.verdicts:
         if one.baseline_seconds and one.candidate_seconds:
