@@ -32,7 +32,9 @@ def test_what_nvbench_did_not_list_has_no_states(text: str) -> None:
 
 
 def test_a_float_is_named_as_results_name_it() -> None:
-    text = "## [0] `a` (1 configurations)\n* `P` : float64\n  * `0.5`\n  * `3e-4`\n"
+    text = (
+        "\n# Benchmarks\n\n## [0] `a` (1 configurations)\n* `P` : float64\n  * `0.5`\n  * `3e-4`\n"
+    )
     assert [*nvbench_program.states(text)] == ["a/P:0.5", "a/P:0.0003"]
 
 
@@ -41,7 +43,7 @@ def test_a_state_is_measured_by_itself(tmp_path: Path) -> None:
     states = nvbench_program.states(fake_nvbench.listed())
     stand_in = nvbench_program.provide(tmp_path / "build", program, states)
     report = tmp_path / "report.json"
-    words = [stand_in, f"--benchmark_out={report}", "--benchmark_filter=^(copy.*:4096|fails)$"]
+    words = [str(stand_in), f"--benchmark_out={report}", "--benchmark_filter=^(copy.*:4096|fails)$"]
     assert subprocess.run(words, check=False).returncode == 0
     rows = {row["name"]: row for row in json.loads(report.read_text())["benchmarks"]}
     assert [*rows] == [NAMES[1], NAMES[3], NAMES[4]]

@@ -26,7 +26,7 @@ _BENCHMARK = re.compile(r"## \[\d+\] `(.*)`")
 _AXIS = re.compile(r"\* `(.+?)` : (\w+)(?: (\[.+\]))?$")
 _VALUE = re.compile(r"  \* `(.*?)`")
 _POWERS = "[pow2]"
-_LAST = "## [0] ``"
+_BEGIN, _LAST = "# Benchmarks", "## [0] ``"
 
 States = dict[str, tuple[str, ...]]  # the options that select a state, by our name of it
 
@@ -35,7 +35,8 @@ def states(listing: str) -> States:
     """Return what a program lists; nothing of one that nvbench did not make."""
     found: States = {}
     benchmark, axes = "", list[tuple[str, str, list[str]]]()
-    for line in [*listing.splitlines(), _LAST]:
+    of_benchmarks = listing.partition(f"\n{_BEGIN}\n")[2]  # behind the devices
+    for line in [*of_benchmarks.splitlines(), _LAST]:
         if head := _BENCHMARK.match(line):
             found |= _of_benchmark(benchmark, axes) if benchmark else {}
             benchmark, axes = head[1], []
