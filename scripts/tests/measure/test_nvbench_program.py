@@ -48,6 +48,7 @@ def test_a_state_is_measured_by_itself(tmp_path: Path) -> None:
     rows = {row["name"]: row for row in json.loads(report.read_text())["benchmarks"]}
     assert [*rows] == [NAMES[1], NAMES[3], NAMES[4]]
     assert rows[NAMES[1]]["real_time"] == pytest.approx(4096, rel=0.01)
+    assert rows[NAMES[1]]["sm_clock_hz"] == pytest.approx(1.9e9)  # so it is a device time
     assert "illegal memory access" in rows["fails"]["error_message"]
 
 
