@@ -19,7 +19,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from warpgauge.system.errors import UserError
@@ -27,8 +27,8 @@ from warpgauge.system.errors import UserError
 _PROGRAM = """#!{python}
 import sys
 sys.path.insert(0, {package!r})
-from warpgauge.measure import any_command
-sys.exit(any_command.main({command!r}, {pattern!r}, {folder!r}, {names!r}, sys.argv[1:]))
+from warpgauge.measure import {module}
+sys.exit({module}.main(*{words!r}, sys.argv[1:]))
 """
 WHOLE = "command"  # name of the row without a pattern, or if that names none
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0,
@@ -91,13 +91,19 @@ def provide(build: Path, command: str, pattern: str) -> Path:
     names = [*measured(command, pattern, here)]
     digest = hashlib.sha256(repr((command, pattern, here)).encode()).hexdigest()[:8]
     slug = "-".join(re.findall(r"[\w.]+", command))[:_LONGEST_SLUG].strip("-.")
-    program = build / "commands" / f"{slug}-{digest}" / WHOLE
-    program.parent.mkdir(parents=True, exist_ok=True)
+    made = build / "commands" / f"{slug}-{digest}"
+    write(made / WHOLE, "any_command", command, pattern, here, names)
+    return made
+
+
+def write(path: Path, module: str, *words: object) -> None:
+    """Write a program that runs `main` of a module of this room with these words and its own."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     package = str(Path(__file__).resolve().parents[2])
-    words = {"command": command, "pattern": pattern, "folder": here, "names": names}
-    program.write_text(_PROGRAM.format(python=sys.executable, package=package, **words))
-    program.chmod(0o755)
-    return program.parent
+    path.write_text(
+        _PROGRAM.format(python=sys.executable, package=package, module=module, words=words)
+    )
+    path.chmod(0o755)
 
 
 def with_variable(build: Path, folder: Path, name: str, value: str) -> Path:
@@ -120,7 +126,33 @@ def with_variable(build: Path, folder: Path, name: str, value: str) -> Path:
 
 
 def main(command: str, pattern: str, folder: str, names: Sequence[str], argv: Sequence[str]) -> int:
-    """Be a program of Google Benchmark. Return its exit status."""
+    """Be the program of a command. Return its exit status."""
+
+    def times(chosen: Sequence[str]) -> Iterator[Mapping[str, object]]:
+        try:
+            seconds = measured(command, pattern, folder)
+        except UserError as failure:
+            seconds, why = {}, str(failure)
+        else:
+            why = f"{command}: this was not printed this time"
+        for name in chosen:
+            known = {"real_time": 1e9 * seconds[name]} if name in seconds else failed(why)
+            yield {"name": name, **known}
+
+    return program(command, names, times, argv)
+
+
+def failed(why: str) -> Mapping[str, object]:
+    return {"error_occurred": True, "error_message": why}
+
+
+def program(
+    executable: str,
+    names: Sequence[str],
+    measure: Callable[[Sequence[str]], Iterable[Mapping[str, object]]],
+    argv: Sequence[str],
+) -> int:
+    """Be a program of Google Benchmark, whose rows `measure` yields. Return its exit status."""
     options = dict(word.partition("=")[::2] for word in argv)
     if unknown := [word for word in options if not word.startswith("--benchmark_")]:
         print(f"there is no option {unknown[0]}", file=sys.stderr)
@@ -130,19 +162,9 @@ def main(command: str, pattern: str, folder: str, names: Sequence[str], argv: Se
     if "--benchmark_list_tests" in options:
         print("\n".join(chosen))
         return 0
-    try:
-        times = measured(command, pattern, folder) if chosen else {}
-        rows = [_row(name, times.get(name)) for name in chosen]
-    except UserError as failure:
-        rows = [{**_row(name, None), "error_message": str(failure)} for name in chosen]
-    context = {"executable": command, "num_cpus": os.cpu_count(), "library_build_type": "release"}
+    usual = {"run_type": "iteration", "iterations": 1, "cpu_time": 0.0, "time_unit": "ns"}
+    rows = [{"run_name": row["name"], **usual, **row} for row in measure(chosen)]
+    context = {"executable": executable, "library_build_type": "release"}
     text = json.dumps({"context": context, "benchmarks": rows})
     Path(options.get("--benchmark_out", "/dev/stdout")).write_text(text)
     return 0
-
-
-def _row(name: str, seconds: float | None) -> Mapping[str, object]:
-    row: dict[str, object] = {"name": name, "run_name": name, "run_type": "iteration"}
-    if seconds is None:
-        return {**row, "error_occurred": True, "error_message": "it was not printed this time"}
-    return {**row, "iterations": 1, "real_time": 1e9 * seconds, "cpu_time": 0.0, "time_unit": "ns"}

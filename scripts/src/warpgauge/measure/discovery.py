@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from warpgauge.measure import manifest
+from warpgauge.measure import manifest, nvbench_program
 from warpgauge.measure.drive_lines import Program, answers
 from warpgauge.measure.gpu_watch import VARIABLE, joined
 from warpgauge.records import program_report
@@ -21,6 +21,7 @@ from warpgauge.records.counters import HOST_CLOCK, SM_CLOCK, Clock
 from warpgauge.records.fields import is_name
 from warpgauge.records.names import DEFAULT_SUITE, FULL_SUITE
 from warpgauge.records.row import Row
+from warpgauge.system.environment import ROOT
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.process import Ending
 from warpgauge.system.text import inert, plural, quoted, typed
@@ -191,10 +192,10 @@ def listed(
         for one in programs
     ]
 
-    def ask(programs: Sequence[Binary], *options: str) -> list[Ending]:
-        commands = [
-            [str(p.path), "--benchmark_list_tests", *p.arguments, *options] for p in programs
-        ]
+    def ask(
+        programs: Sequence[Binary], *options: str, first: str = "--benchmark_list_tests"
+    ) -> list[Ending]:
+        commands = [[str(p.path), first, *p.arguments, *options] for p in programs]
         listings = [Program([command], "listing") for command in commands]
         where = (LISTING_DEADLINE_S, scratch, environment)
         return answers(listings, *where, told="listing", isolate=isolate)
@@ -212,6 +213,11 @@ def listed(
             found[number] = _of_other(own[number], why)
         else:
             found[number] = _listed(own[number], listing, talk)
+    faulty = [number for number in others if (program := found[number]) and program.fault]
+    lists = ask([own[number] for number in faulty], first=nvbench_program.LIST)
+    for number, ending in zip(faulty, lists, strict=True):
+        if states := nvbench_program.states(ending.stdout):
+            found[number] = _of_nvbench(own[number], states)
     return [program for program in found if program is not None]
 
 
@@ -245,6 +251,14 @@ def _listed(program: Binary, listing: Ending, talk: Ending) -> Binary:
     lines = Counter(line for line in listing.stdout.splitlines() if line.strip())
     names = tuple((lines - Counter(talk.stdout.splitlines())).elements())
     return _checked(replace(program, names=names, total=len(names)), names)
+
+
+def _of_nvbench(program: Binary, states: nvbench_program.States) -> Binary:
+    """Return what stands in for a program with these states."""
+    path = nvbench_program.provide(ROOT / "build", program.path, states)
+    names, inputs = tuple(states), (*program.inputs, program.path)
+    made = replace(program, path=path, called=program.family, inputs=inputs)
+    return _checked(replace(made, names=names, total=len(names)), names)
 
 
 def _of_other(program: Binary, why: str) -> Binary:

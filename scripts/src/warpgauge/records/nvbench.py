@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from warpgauge.records.counters import Clock
+from warpgauge.records.counters import SM_CLOCK, Clock
 from warpgauge.records.document import MESSAGE_LIMIT, Document, misfit, rows_of
 from warpgauge.records.fields import name_of, number_or_zero, seconds
 from warpgauge.records.google_benchmark import MOST_REPETITIONS, repetitions_of
@@ -22,7 +22,11 @@ _MAJOR = 1  # number of the format's version
 
 # Where a state's time is: of isolated launches, or of the host alone. Those of a batch are others.
 _TIMES = (("nv/cold", "gpu", Clock.DEVICE), ("nv/cpu_only", "cpu", Clock.HOST))
-_RATES = {"bw/global/bytes_per_second": "bytes_per_second", "bw/item_rate": "items_per_second"}
+_RATES = {
+    "bw/global/bytes_per_second": "bytes_per_second",
+    "bw/item_rate": "items_per_second",
+    "sm_clock_rate/mean": SM_CLOCK,
+}
 
 # nvbench calls states skipped that failed, or that a failure kept from running.
 _FAILURES = ("Unexpected error: ", "Skipped because a previous state")
