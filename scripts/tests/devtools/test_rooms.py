@@ -12,17 +12,17 @@ from warpgauge.system.environment import ROOT
 
 SOURCES = ROOT / "scripts" / "src"
 PACKAGE = SOURCES / "warpgauge"
-MOST_MODULES = 162  # an __init__.py has a docstring and nothing else, and is not counted
+MOST_MODULES = 163  # an __init__.py has a docstring and nothing else, and is not counted
 MOST_LINES = 500  # of a module
 # Of a room. It may shrink, and its number with it.
 MOST_LINES_OF = {
     "system": 1913,
-    "records": 2318,
-    "callables": 2329,
+    "records": 2322,
+    "callables": 2330,
     "statistics": 1280,
     "verdict": 3005,
     "reports": 3257,
-    "measure": 4923,
+    "measure": 5071,
     "baselines": 782,
     "external": 1499,
     "why": 2771,
