@@ -167,3 +167,65 @@ def test_what_a_build_leaves_is_no_change_though_not_ignored(clone: GitRepositor
     (folder / "build").mkdir()
     (folder / "build" / "made").touch()
     assert git.check_out(clone.root, commit) == folder
+
+
+def files(folder: Path) -> dict[str, str]:
+    return {
+        one.name: one.read_text()
+        for one in folder.iterdir()
+        if one.is_file() and one.name != ".git"
+    }
+
+
+def stamp(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_ino, found.st_mtime_ns
+
+
+def test_a_folder_takes_the_files_of_one_commit_after_another_and_writes_what_differs(
+    clone: GitRepository, tmp_path: Path
+) -> None:
+    (clone.root / "gone").write_text("of the first commit")
+    first = clone.commit(SUITE)
+    (clone.root / "gone").unlink()
+    second = clone.commit({"sync": {"sync/idle": 2.0}})
+    folder = tmp_path / "files"
+    git.fill(folder, clone.root, first)
+    assert "gone" in files(folder)
+    (folder / "build").mkdir()
+    (folder / "left").touch()
+    written = stamp(folder / ".gitignore")
+    assert git.fill(folder, clone.root, second) == folder
+    assert (folder / "build").is_dir()
+    assert stamp(folder / ".gitignore") == written
+    shutil.rmtree(folder / "build")
+    tracked = clone.git("ls-files").split()
+    assert files(folder) == {name: (clone.root / name).read_text() for name in tracked}
+
+
+def test_a_folder_takes_the_working_tree_which_stays_as_it_is(
+    clone: GitRepository, tmp_path: Path
+) -> None:
+    commit = clone.commit(SUITE)
+    folder = tmp_path / "files"
+    git.fill(folder, clone.root, commit)
+    written = stamp(folder / ".gitignore")
+    clone.write({})
+    (clone.root / "new").write_text("untracked")
+    before = state(clone)
+    git.fill(folder, clone.root, None)
+    assert state(clone) == before
+    assert files(folder)["suite.json"] == "{}"
+    assert files(folder)["new"] == "untracked"
+    assert stamp(folder / ".gitignore") == written
+    git.fill(folder, clone.root, commit)
+    assert "new" not in files(folder)
+
+
+def test_a_folder_that_is_no_worktree_any_more_is_made_again(clone: GitRepository) -> None:
+    commit = clone.commit(SUITE)
+    folder = clone.root / "build" / "files"
+    folder.mkdir(parents=True)
+    (folder / "other").touch()
+    git.fill(folder, clone.root, commit)
+    assert {*files(folder)} == {".gitignore", "suite.json"}

@@ -38,6 +38,13 @@ REQUIRED = """
 [[required]]
 pattern = "^gemm/cublas/"
 """
+PINNED = """
+[[resources]]
+pattern = "^softmax_"
+registers = 64
+spills = 0
+architectures = ["sm_90"]
+"""
 EXPECTED = """
 [[expected]]
 pattern = "^gemm/tiled/"
@@ -79,6 +86,13 @@ def test_a_file_without_entries_asks_for_nothing(tmp_path: Path, text: str) -> N
     assert (read.required, read.expected) == ((), ())
 
 
+def test_a_pattern_may_have_other_limits_on_another_architecture(tmp_path: Path) -> None:
+    text = PINNED + PINNED.replace("64", "80").replace("sm_90", "sm_80")
+    first, second = policy.load(written(tmp_path, text)).pins
+    assert (first.registers, first.spills, first.shared_bytes) == (64, 0, None)
+    assert (second.registers, second.architectures) == (80, ("sm_80",))
+
+
 def test_the_last_minimum_effect_that_matches_counts(tmp_path: Path) -> None:
     later = EFFECT.replace("memcpy/.*_", "h2d_").replace("25", "12.5")
     # A minus and "all" are letters like others.
@@ -116,7 +130,7 @@ def test_the_tolerance_is_the_last_that_matches_and_no_less_than_the_minimum_eff
          ": has the unknown key 'minimum_efect'; did you mean 'minimum_effect'?"),
         ("zzzz = 'a'\n",
          ": has the unknown key 'zzzz'; known are fail_on_resources, minimum_effect, tolerance, "
-         "required, expected"),
+         "required, expected, resources"),
         ("fail_on_resources = 'yes'\n",
          ": 'fail_on_resources' is not true or false; correct it"),
         (TOLERANCE.replace("reason", "# reason"),
@@ -131,6 +145,13 @@ def test_the_tolerance_is_the_last_that_matches_and_no_less_than_the_minimum_eff
          ", required entry 1: has the unknown key 'zzzz'; known are pattern, reason"),
         (EXPECTED + EXPECTED.replace("gemm", "sync").replace("expires = 2027-01-31", ""),
          ", expected entry 2: object missing required field `expires`; correct it"),
+        (PINNED.replace("= 64", "= -1"),
+         ", resources entry 1.registers: expected `int` >= 0; correct it"),
+        (PINNED.replace("sm_90", "90a"),
+         ", resources entry 1.architectures[0]: expected `str` matching regex '^sm_[0-9]+$'; "
+         "correct it"),
+        (PINNED + PINNED,
+         ", resources entry 2: has the pattern of entry 1; remove one of them"),
         (EFFECT + EFFECT,
          ", minimum_effect entry 2: has the pattern of entry 1; remove one of them"),
     ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,6 +27,7 @@ from warpgauge.commands.arguments import (
 from warpgauge.reports.format import FORMATS
 from warpgauge.system import environment
 from warpgauge.system.errors import UserError
+from warpgauge.system.text import typed
 
 NIGHTS = 30
 PROCESSES = "--processes"
@@ -212,6 +214,39 @@ def _from_clone(module: str) -> ModuleType:
         raise UserError("fidelity needs a clone of warpgauge: run scripts/warpgauge fidelity there")
     sys.path[:0] = [str(benchmarks), str(environment.ROOT / "fixtures" / "trace")]
     return importlib.import_module(f"fidelity.{module}")
+
+
+def changed() -> Parser:
+    parser = Parser(
+        prog="warpgauge changed",
+        description="Build two commits, and list the benchmarks that the change cannot have "
+        "touched: those whose program has the same host code and kernels. Comments and line "
+        "numbers do not count. Needs no GPU.",
+        epilog="Exit status: 0 compared; 1 a kernel takes more than the policy allows, and did "
+        "not in BASE; 2 bad usage; 3 a side does not build, or cannot be read.",
+    )
+    what = group(parser, "what to compare", "%(prog)s origin/main --filter '^reduce/'")
+    what.add_argument("base", metavar="BASE", type=revision, help="a commit")
+    what.add_argument("candidate", metavar="CANDIDATE", type=revision, nargs="?", help="a commit; "
+        "default: the working tree")
+    what.add_argument("--architectures", metavar="LIST", type=architectures,
+        default="80,90a", help="build for these GPUs, e.g. 80,90a,100a; default: "
+        "80,90a")
+    add(what, "--filter", help="build only the programs with these benchmarks (Python regular "
+        "expression; --filter=-REGEX: all others)")
+    add(what, "--suite")
+    add(what, "--policy", help="limits on the kernels' resources ([[resources]]); default: "
+        "baselines/policy.toml")
+    output = group(parser, "output", "%(prog)s origin/main --format markdown=changed.md")
+    add_formats(output, "result", ("terminal", "json", "markdown"))
+    return parser
+
+
+def architectures(text: str) -> str:
+    """Parse ``80,90a`` as CMake's list of machine code, without PTX."""
+    if re.fullmatch(r"[1-9]\d{1,2}[af]?(,[1-9]\d{1,2}[af]?)*", text, re.ASCII):
+        return ";".join(f"{one}-real" for one in text.split(","))
+    raise argparse.ArgumentTypeError(f"{typed(text)} is no list of architectures, e.g. 80,90a")
 
 
 def _ci(name: str, description: str, status: str = "", usage: str | None = None) -> Parser:

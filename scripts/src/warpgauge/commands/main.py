@@ -60,6 +60,8 @@ COMMANDS = {
         "sweep.main", *_MEASURING),
     "explain": Command("show what a benchmark launches, and why it is slower than in another build",
         "explain.main", *_MEASURING),
+    "changed": Command("list the benchmarks that a change cannot have touched, without a GPU",
+        "changed.main", STATISTICS),
     "history": Command("show nightly times, and when they changed", "history.main", STATISTICS),
     "fleet": Command("find the slow GPU or node of a fleet", "fleet.main", STATISTICS),
     "bisect": Command("find the commit that made a benchmark slower", "bisect.main", *_MEASURING),

@@ -82,12 +82,13 @@ def build(
     preset: str,
     say: Callable[[str], None],
     settings: Sequence[str] = (),
-    targets: Sequence[str] = (),
+    targets: Sequence[str] | Callable[[Path], Sequence[str]] = (),
 ) -> Path:
     """Configure with `settings` and the preset, build, and return the folder build/<preset>.
 
-    If `targets` are given, build only those. `say` gets short status lines. Raises UserError with
-    the command and the relevant lines of its output.
+    If `targets` are given, build only those; a function chooses them in the configured folder.
+    `say` gets short status lines. Raises UserError with the command and the relevant lines of its
+    output.
     """
     require_clone(root)
     log = log_of(root)
@@ -101,7 +102,8 @@ def build(
             say(f"building, step {found[1]} of {found[2]}")
 
     say("building")
-    only = ["--target", *targets] if targets else []
+    chosen = targets(log.parent / preset) if callable(targets) else targets
+    only = ["--target", *chosen] if chosen else []
     _logged(["cmake", "--build", "--preset", preset, "-j", str(jobs()), *only], root, log, step)
     return log.parent / preset
 

@@ -24,7 +24,7 @@ from warpgauge.system.errors import UserError
 
 PROGRAM_BITS, NO_BITS = 1, 8  # section types of ELF
 ALLOCATED = 2  # flag of a section that is loaded
-_SYMBOL, _RELOCATION = struct.Struct("<IBBHQQ"), struct.Struct("<QIIq")
+SYMBOL, RELOCATION = struct.Struct("<IBBHQQ"), struct.Struct("<QIIq")
 
 # The part of kernel names that nvcc makes from a file's path, its text and a process number. Digits
 # around it are lengths of names. In a file with main(), that word replaces the last part.
@@ -56,6 +56,7 @@ class Section(NamedTuple):
     flags: int
     size: int
     content: bytes  # empty if the file holds none
+    info: int = 0  # of relocations: the index of the section that they change
 
 
 class Symbol(NamedTuple):
@@ -74,13 +75,13 @@ def sections(content: bytes) -> list[Section]:
     try:
         (at,) = struct.unpack_from("<Q", content, 40)
         size, count, names = struct.unpack_from("<HHH", content, 58)
-        table = [struct.unpack_from("<IIQQQQ", content, at + size * n) for n in range(count)]
+        table = [struct.unpack_from("<IIQQQQII", content, at + size * n) for n in range(count)]
         found = []
-        for name, kind, flags, _, offset, length in table:
+        for name, kind, flags, _, offset, length, _, info in table:
             start = table[names][4] + name
             held = b"" if kind == NO_BITS else content[offset : offset + length]
             called = content[start : content.index(b"\0", start)]
-            found.append(Section(called, kind, flags, length, held))
+            found.append(Section(called, kind, flags, length, held, info))
     except (struct.error, IndexError, ValueError):
         return []
     return found
@@ -105,7 +106,7 @@ class Cubin:
         names = self._content(b".strtab")
         return [
             Symbol(names[name : names.index(b"\0", name)], section, value)
-            for name, _, _, section, value, _ in _SYMBOL.iter_unpack(self._content(b".symtab"))
+            for name, _, _, section, value, _ in SYMBOL.iter_unpack(self._content(b".symtab"))
         ]
 
     @property
@@ -134,7 +135,7 @@ class Cubin:
             is_called = called != section.name and _PARAMETERS + called not in self._by_name
             if section.name in shared or is_called:
                 parts += [UNIQUE.sub(rb"_\1", section.name), *self._linked(section)]
-        return _sha256(*parts, *_launch_bounds(self._content(b".nv.info." + name)))
+        return sha256(*parts, *_launch_bounds(self._content(b".nv.info." + name)))
 
     @cached_property
     def _by_name(self) -> dict[bytes, Section]:
@@ -147,7 +148,7 @@ class Cubin:
         """Return a section's content, and the relocations that the loader applies to it."""
         parts = [section.content]
         relocations = self._content(b".rela" + section.name)
-        for offset, kind, number, addend in _RELOCATION.iter_unpack(relocations):
+        for offset, kind, number, addend in RELOCATION.iter_unpack(relocations):
             symbol = self.symbols[number]
             is_label = self.sections[symbol.section].name == section.name
             target = b"%d" % symbol.value if is_label else UNIQUE.sub(rb"_\1", symbol.name)
@@ -179,7 +180,12 @@ def of(program: Path, folder: Path) -> list[Cubin]:
 
 def stable_name(kernel: str) -> str:
     """Return a kernel's name without its build-specific part."""
-    return UNIQUE.sub(rb"_\1", kernel.encode()).decode()
+    return stable(kernel.encode()).decode()
+
+
+def stable(content: bytes) -> bytes:
+    """Return a name, or code with names in it, without parts that nvcc makes anew."""
+    return UNIQUE.sub(rb"_\1", content)
 
 
 def digests(program: Path) -> dict[str, str]:
@@ -195,7 +201,7 @@ def digests_of(cubins: Sequence[Cubin]) -> dict[str, str]:
         for name in cubin.functions:
             found.setdefault(stable_name(name), set()).add(cubin.digest(name))
     return {
-        name: _sha256(*sorted(digest.encode() for digest in of_name))
+        name: sha256(*sorted(digest.encode() for digest in of_name))
         for name, of_name in found.items()
     }
 
@@ -219,7 +225,7 @@ def _launch_bounds(info: bytes) -> list[bytes]:
     return parts
 
 
-def _sha256(*parts: bytes) -> str:
+def sha256(*parts: bytes) -> str:
     """Return a digest that also depends on the boundaries between the parts."""
     made = hashlib.sha256()
     for part in parts:
@@ -228,7 +234,7 @@ def _sha256(*parts: bytes) -> str:
 
 
 # Sections with the kernels, which have their own digest, and with their names and addresses.
-_NO_CODE = (*FATBINS, b".nvFatBinSegment", b"__nv_module_id")
+NO_CODE = (*FATBINS, b".nvFatBinSegment", b"__nv_module_id")
 
 
 class Identity(NamedTuple):
@@ -261,7 +267,7 @@ def identity_of(files: Iterable[Path], names: Sequence[str]) -> Identity:
         for section in loaded:
             if section.name in FATBINS:
                 fatbin += section.content
-            elif section.name not in _NO_CODE:
+            elif section.name not in NO_CODE:
                 code = section.content
                 for mask in masks:
                     code = code.replace(mask, b"\0" * len(mask))
@@ -281,7 +287,7 @@ def _machine_code(program: Path) -> bytes:
 
 
 _DIGITS = 16  # hexadecimal digits of a row's digest in a file
-_PLAN = ".plan"  # such inputs hold paths of this machine, and no code
+PLAN = ".plan"  # such inputs hold paths of this machine, and no code
 
 
 def of_row(binary: Binary, launches: Mapping[str, float]) -> str:
@@ -312,19 +318,21 @@ def _codes(path: Path, inputs: tuple[Path, ...], _built_ns: int) -> Mapping[str,
 
 @lru_cache(maxsize=128)
 def _elsewhere(path: Path, inputs: tuple[Path, ...], _built_ns: int) -> str:
-    """Return a digest of what may hold other kernels: a program's PTX, its inputs, its libraries.
-
-    A library is identified by its name, which has the version, and its size.
-    """
+    """Return a digest of what may hold other kernels: PTX, inputs and libraries."""
     around = hashlib.sha256()
     if not {section.name for section in sections(path.read_bytes())}.isdisjoint(FATBINS):
         ptx = output_of([tool("cuobjdump"), "-ptx", str(path.resolve())])
         around.update(UNIQUE.sub(rb"_\1", ptx))
     for file in inputs:
-        if file.suffix != _PLAN:
+        if file.suffix != PLAN:
             around.update(hashlib.sha256(file.read_bytes()).digest())
-    lines = output_of(["ldd", str(path)]).decode(errors="replace").splitlines()
-    places = (line.partition("=>")[2].rpartition("(")[0].strip() for line in lines)
-    for library in sorted(Path(place).resolve() for place in places if place):
-        around.update(f"{library.name} {library.stat().st_size}\n".encode())
+    around.update("\n".join(libraries(path)).encode())
     return around.hexdigest()
+
+
+def libraries(program: Path) -> list[str]:
+    """Return the name, which has the version, and the size of each library that is loaded."""
+    lines = output_of(["ldd", str(program)]).decode(errors="replace").splitlines()
+    places = (line.partition("=>")[2].rpartition("(")[0].strip() for line in lines)
+    found = sorted(Path(place).resolve() for place in places if place)
+    return [f"{library.name} {library.stat().st_size}" for library in found]

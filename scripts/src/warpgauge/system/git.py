@@ -159,6 +159,32 @@ def check_out(root: Path, commit: str, kept: int = KEPT, work: Path | None = Non
     return inside
 
 
+def fill(folder: Path, root: Path, commit: str | None) -> Path:
+    """Write the files of `commit`, or of the working tree `root`, to the worktree `folder`.
+
+    It is made if missing. Files that are there already are not written, so that a build of the
+    other files suffices. Return the folder that corresponds to `root`. Raises UserError.
+    """
+    if folder.exists():
+        top = run(folder, "rev-parse", "--show-toplevel").stdout.strip()
+        if top != str(folder.resolve()):  # no longer a worktree
+            shutil.rmtree(folder)
+    if not folder.exists():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        require(root, "worktree", "add", *_FORCE, "--detach", str(folder), commit or "HEAD")
+    tree = commit
+    if tree is None:
+        # With the index of `folder`: the user's own does not change.
+        top = require(root, "rev-parse", "--show-toplevel")
+        index = require(folder, "rev-parse", "--absolute-git-dir")
+        require(Path(top), f"--git-dir={index}", f"--work-tree={top}", "add", "--all")
+        tree = require(folder, "write-tree")
+        require(folder, "reset", "--mixed")
+    require(folder, "read-tree", "--reset", "-u", tree)
+    require(folder, "clean", "--force", "-d", "--quiet")
+    return folder / require(root, "rev-parse", "--show-prefix")
+
+
 def folder_of(root: Path, commit: str, work: Path | None = None) -> Path:
     """Return the folder where `check_out` checks out `commit`. Raises UserError."""
     return _top(root, commit, work) / require(root, "rev-parse", "--show-prefix")

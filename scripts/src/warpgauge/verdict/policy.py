@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
@@ -37,6 +37,7 @@ WARNING_DAYS = 14  # before an entry expires: time to fix the slowdown or to ren
 LARGEST_PERCENT = 1000
 
 Text = Annotated[str, Meta(min_length=1, pattern=r"\S")]
+Count = Annotated[int, Meta(ge=0)]
 Percent = Annotated[float, Meta(gt=0, lt=LARGEST_PERCENT)]
 
 
@@ -47,6 +48,11 @@ class Entry(msgspec.Struct, frozen=True):
     number: int
     pattern: re.Pattern[str]
     reason: Text
+
+    @property
+    def key(self) -> str:
+        """What no other entry of its kind may have."""
+        return self.pattern.pattern
 
 
 class Required(Entry, frozen=True):
@@ -90,6 +96,32 @@ class Expected(Limit, frozen=True, rename={"percent": "slower_by_at_most_percent
     resources: bool = False
 
 
+class Pin(Entry, frozen=True):
+    """Limit what matching kernels take, on these architectures (``sm_90``) or on all.
+
+    The pattern is searched in a kernel's name as in its source, without parameters.
+    """
+
+    kind = "resources"
+    reason: Text = ""
+    architectures: tuple[Annotated[str, Meta(pattern=r"^sm_[0-9]+$")], ...] = ()
+    registers: Count | None = None
+    spills: Count | None = None  # instructions
+    shared_bytes: Count | None = None
+    stack_bytes: Count | None = None
+
+    @property
+    def key(self) -> str:
+        return " ".join((self.pattern.pattern, *self.architectures))
+
+    def exceeded(self, before: object, after: object) -> Iterator[str]:
+        """Yield what a kernel now takes too much of, but did not; None is no kernel."""
+        for name in ("registers", "spills", "shared_bytes", "stack_bytes"):
+            most, old, new = getattr(self, name), getattr(before, name, 0), getattr(after, name, 0)
+            if most is not None and old <= most < new:
+                yield f"{new} {name.replace('_', ' ')} instead of {old}; at most {most}"
+
+
 E = TypeVar("E", bound=Entry)
 
 
@@ -110,6 +142,7 @@ class Policy:
     required: tuple[Required, ...] = ()
     expected: tuple[Expected, ...] = ()
     tolerances: tuple[Tolerance, ...] = ()
+    pins: tuple[Pin, ...] = ()
     fail_on_resources: bool = False
 
     @property
@@ -181,7 +214,7 @@ def of(baseline: Record, candidate: Record, baselines: Path, named: Path | None)
 def load(path: Path) -> Policy:
     """Return the policy in a file. Raise UserError that names the faulty entry."""
     top = contract.read_toml(path)
-    kinds = (MinimumEffect, Tolerance, Required, Expected)
+    kinds = (MinimumEffect, Tolerance, Required, Expected, Pin)
     known = [FAIL_ON_RESOURCES, *(one.kind for one in kinds)]
     refuse_unknown(top, known, Place(path), "key")
     resources = top.get(FAIL_ON_RESOURCES, False)
@@ -193,6 +226,7 @@ def load(path: Path) -> Policy:
         tolerances=_entries(top, Tolerance, path),
         required=_entries(top, Required, path),
         expected=_entries(top, Expected, path),
+        pins=_entries(top, Pin, path),
         fail_on_resources=resources,
     )
 
@@ -210,7 +244,7 @@ def _entries(top: Mapping[str, object], type_: type[E], path: Path) -> tuple[E, 
         given = {**table, "number": number} if isinstance(table, dict) else table
         entry: E = converted(given, type_, place, _searched)
         entry = msgspec.structs.replace(entry, reason=" ".join(entry.reason.split()))
-        first = found.setdefault(entry.pattern.pattern, entry)
+        first = found.setdefault(entry.key, entry)
         if first is not entry:
             fault = f"has the pattern of entry {first.number}"
             raise place.error(fault, "remove one of them")

@@ -111,14 +111,13 @@ def kernels_of(
                 for name, own in stable.items()
                 if own not in found and (wanted is None or own in wanted)
             }
-            for name, code in _disassembled(cubin, asked).items():
+            for name, code in disassembled(cubin, asked).items():
                 found[stable[name]] = Kernel(name, code, digests[stable[name]])
     return found
 
 
-def _disassembled(
-    cubin: cubins.Cubin, names: Collection[str]
-) -> dict[str, tuple[Instruction, ...]]:
+def disassembled(cubin: cubins.Cubin, names: Collection[str]) -> dict[str, tuple[Instruction, ...]]:
+    """Return the code of these kernels of a cubin, all by mangled name. Raises UserError."""
     if not names:
         return {}
     symbols = enumerate(cubin.symbols)

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The code of a program, to compare two builds of it in one folder.
+
+Of the device it is the machine code of each kernel. Of the host it is each object file before it is
+linked, because linking writes the addresses of everything into the code: another kernel, or a
+longer text, would move them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from warpgauge.measure import cubins
+from warpgauge.measure.cubins import (
+    ALLOCATED,
+    FATBINS,
+    NO_CODE,
+    RELOCATION,
+    SYMBOL,
+    Cubin,
+    Section,
+    sections,
+    sha256,
+    stable,
+)
+from warpgauge.measure.discovery import Binary
+from warpgauge.measure.toolkit import output_of, tool
+
+_NOTE, _RELOCATIONS = 7, 4  # section types of ELF
+_LOCAL, _IS_SECTION = 0, 3  # binding and type of a symbol
+_ABSENT, _RESERVED = 0, 0xFF00  # a symbol of another file; indices that are of no section
+_TEXTS = b".str1."  # in the names of sections in which the linker merges equal texts
+_RESOURCES = re.compile(r"Function (\S+):\s+REG:(\d+) STACK:(\d+) SHARED:(\d+)")
+_CONTEXT = "{}_context.cpp.o"  # what a run of a program says of its build, as its commit
+_LINK, _LIBRARIES, _PTX = "link command", "libraries", "PTX"
+
+
+class Kernel(NamedTuple):
+    """What a kernel runs, as a digest, and what it needs of an SM."""
+
+    digest: str
+    registers: int
+    stack: int  # bytes per thread: spilled registers, and arrays
+    shared: int  # bytes per block, without what a launch adds
+
+
+@dataclass(frozen=True)
+class ProgramCode:
+    """Digests of a program: of each part of its host code, and of its kernels.
+
+    The kernels are by architecture (90 for sm_90) and stable name.
+    """
+
+    binary: Binary
+    host: Mapping[str, str]
+    kernels: Mapping[int, Mapping[str, Kernel]]
+    cubins: Sequence[Cubin]
+
+
+def code_of(binary: Binary, build: Path, folder: Path) -> ProgramCode:
+    """Return the code of a program in the build folder `build`, which Ninja made.
+
+    The new `folder` keeps its cubins. Raises UserError, OSError.
+    """
+    target = str(binary.path.resolve().relative_to(build.resolve()))
+    ninja = ["ninja", "-C", str(build), "-t"]
+    files = output_of([*ninja, "inputs", target]).decode().splitlines()
+    context = _CONTEXT.format(binary.path.name)
+    objects = [file for file in files if file.endswith(".o") and Path(file).name != context]
+    host = {file: object_digest((build / file).read_bytes()) for file in objects}
+    host |= {
+        str(file): sha256(file.read_bytes()) for file in binary.inputs if file.suffix != cubins.PLAN
+    }
+    words = [word.encode() for word in binary.arguments]
+    host[_LINK] = sha256(output_of([*ninja, "commands", "-s", target]), *words)
+    host[_LIBRARIES] = sha256("\n".join(cubins.libraries(binary.path)).encode())
+    folder.mkdir(parents=True)
+    found = cubins.of(binary.path, folder)
+    if not {one.name for one in sections(binary.path.read_bytes())}.isdisjoint(FATBINS):
+        # What the driver may compile for another GPU; it names source lines, too.
+        host[_PTX] = sha256(stable(output_of([tool("cuobjdump"), "-ptx", str(binary.path)])))
+    kernels = {
+        architecture: _kernels([one for one in found if one.architecture == architecture])
+        for architecture in sorted({one.architecture for one in found})
+    }
+    return ProgramCode(binary, host, kernels, found)
+
+
+def _kernels(held: Sequence[Cubin]) -> dict[str, Kernel]:
+    """Return the kernels of cubins, and functions that they call; one for each name."""
+    used: dict[str, set[tuple[int, ...]]] = {}
+    for cubin in held:
+        text = output_of([tool("cuobjdump"), "-res-usage", str(cubin.path)]).decode()
+        for name, *numbers in _RESOURCES.findall(text):
+            used.setdefault(cubins.stable_name(name), set()).add((*map(int, numbers),))
+    return {
+        name: Kernel(digest, *max(used.get(name, {(0, 0, 0)})))
+        for name, digest in cubins.digests_of(held).items()
+    }
+
+
+def object_digest(content: bytes) -> str:
+    """Return a digest of what an object file adds to a program on the host.
+
+    Equal ones run alike, whatever else is linked. The device's code in it does not count, nor do
+    debug information, the order of texts, and names that nvcc makes anew. A file of another format,
+    or with code that the linker is still to compile, counts as it is.
+    """
+    held = sections(content)
+    if not held or any(one.name.startswith(b".gnu.lto_") for one in held):
+        return hashlib.sha256(content).hexdigest()
+    return _Object(held).digest()
+
+
+class _Object:
+    def __init__(self, held: Sequence[Section]) -> None:
+        self.sections = held
+        times: Counter[bytes] = Counter()
+        self.labels: list[bytes] = []
+        for section in held:
+            name = stable(section.name)
+            self.labels.append(b"%s %d" % (name, times[name]))
+            times[name] += 1
+        content = {section.name: section.content for section in held}
+        names = content.get(b".strtab", b"")
+        self.symbols = []
+        for at, info, other, section, value, size in SYMBOL.iter_unpack(
+            content.get(b".symtab", b"")
+        ):
+            name = names[at : names.index(b"\0", at)]
+            # What is called by such a name may hold it, in another length.
+            size = size if stable(name) == name else 0
+            self.symbols.append((stable(name), info, other, section, value, size))
+
+    def digest(self) -> str:
+        parts: list[tuple[bytes, ...]] = []
+        whole: set[int] = set()  # sections of texts that are not accessed by the place of a text
+        for relocations in self.sections:
+            if relocations.kind == _RELOCATIONS and self._counts(self.sections[relocations.info]):
+                label = self.labels[relocations.info]
+                for offset, kind, number, addend in RELOCATION.iter_unpack(relocations.content):
+                    place = b"%d %d %d" % (offset, kind, addend)
+                    parts.append((label, place, *self._target(number, whole)))
+        for name, info, other, section, value, size in self.symbols:
+            if info >> 4 != _LOCAL:
+                own = b"%d %d %d %d" % (info, other, value, size)
+                parts.append((name, own, self._label(section)))
+        for index, section in enumerate(self.sections):
+            if self._counts(section) and (_TEXTS not in section.name or index in whole):
+                shape = b"%d %d %d" % (section.kind, section.flags, section.size)
+                # Skips the size where names of another length may be in it.
+                held = stable(section.content)
+                shape = shape if held == section.content else shape.rpartition(b" ")[0]
+                parts.append((self.labels[index], shape, held))
+        return sha256(*(sha256(*part).encode() for part in sorted(parts)))
+
+    def _counts(self, section: Section) -> bool:
+        skipped = section.name in FATBINS or section.name in NO_CODE or section.kind == _NOTE
+        return bool(section.flags & ALLOCATED) and not skipped
+
+    def _label(self, section: int) -> bytes:
+        return b"%d" % section if section >= _RESERVED else self.labels[section]
+
+    def _target(self, number: int, whole: set[int]) -> tuple[bytes, ...]:
+        """Return what a relocation refers to, without the order of texts in their section."""
+        name, info, _, section, value, _ = self.symbols[number]
+        if section == _ABSENT or section >= _RESERVED:
+            return name, b"%d" % section
+        held = self.sections[section]
+        if _TEXTS not in held.name:
+            return self.labels[section], b"%d" % value, name if info >> 4 != _LOCAL else b""
+        if info & 0xF == _IS_SECTION:  # the addend may be off by what follows in the instruction
+            whole.add(section)
+            return (self.labels[section],)
+        text = held.content[value : held.content.index(b"\0", value)]
+        return b"text", stable(text)

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The host code of two objects is equal if they run alike, whatever surrounds them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import shell
+from hand_made_cubin import cubin
+from warpgauge.measure import build, program_code, toolkit
+from warpgauge.measure.discovery import Binary
+from warpgauge.measure.program_code import Kernel, code_of, object_digest
+
+_SOURCE = """
+extern "C" int first(const char*, int);
+extern "C" int second(const char*, int);
+int (*const table[])(const char*, int) = {first, second};
+static int counts[4];
+int run(int n) {
+  counts[n & 3] += table[n & 1]("some text", n) + first("another", 3 * n);
+  return counts[n & 3];
+}
+"""
+
+
+def digest(folder: Path, source: str, *options: str) -> str:
+    path = folder / "made.cpp"
+    path.write_text(source)
+    command = [os.environ.get("CXX", "c++"), "-O2", "-c", *options, str(path), "-o"]
+    subprocess.run([*command, str(folder / "made.o")], check=True)
+    return object_digest((folder / "made.o").read_bytes())
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return digest(tmp_path_factory.mktemp("base"), _SOURCE)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("3 * n", "5 * n"),
+        ("{first, second}", "{second, first}"),  # only relocations differ
+        ('first("another"', 'second("another"'),  # only the name of a symbol differs
+        ("some text", "same text"),
+        ("counts[4]", "counts[8]"),
+        ("int run", "int go"),
+    ],
+)
+def test_what_runs_otherwise_differs(tmp_path: Path, base: str, old: str, new: str) -> None:
+    assert old in _SOURCE
+    assert digest(tmp_path, _SOURCE.replace(old, new)) != base
+
+
+def test_comments_and_debug_information_do_not_count(tmp_path: Path, base: str) -> None:
+    assert digest(tmp_path, f"// a comment\n\n{_SOURCE}", "-g") == base
+
+
+def test_names_that_nvcc_makes_anew_do_not_count_whatever_their_length(tmp_path: Path) -> None:
+    source = """
+    extern "C" void use(const char*);
+    void _GLOBAL__N__{0}k() {{ use("_GLOBAL__N__{0}k"); use("after it"); }}
+    """
+    one, other, third = (
+        digest(tmp_path, source.format(name))
+        for name in (
+            "bfc0dd94_6_sum_cu_0f2af4bd_6093",
+            "00c0dd94_6_sum_cu_1f2af4bd_716093",
+            "00c0dd94_6_max_cu_1f2af4bd_716093",
+        )
+    )
+    assert one == other != third
+
+
+def test_code_that_the_linker_is_to_compile_counts_as_it_is(tmp_path: Path) -> None:
+    one, other = (
+        digest(tmp_path, f"int run(int n) {{ return {factor} * n; }}", "-flto") for factor in (3, 5)
+    )
+    assert one != other
+
+
+@pytest.mark.parametrize("content", [b"", b"\x7fELF\x02\x01", b"text"])
+def test_a_file_of_another_format_counts_as_it_is(content: bytes) -> None:
+    assert object_digest(content) == object_digest(content) != object_digest(content + b"!")
+
+
+KERNEL = "_Z3sumv"
+
+
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Binary:
+    """A program in a build folder, with tools that know it."""
+    built, tools = tmp_path / "built", tmp_path / "tools"
+    for folder in (built, tools):
+        folder.mkdir()
+    for name in ("sum.cu.o", "run_context.cpp.o", "bench_sum_context.cpp.o", "data"):
+        (built / name).write_text(name)
+    (built / "cubin").write_bytes(cubin({f".text.{KERNEL}": b"code"}))
+    (built / "bench_sum").write_bytes(cubin({".nv_fatbin": b""}))
+    files = "sum.cu sum.cu.o run_context.cpp.o bench_sum_context.cpp.o"
+    listed = f'printf "%s\\n" {files}'
+    shell.script(
+        tools / "ninja",
+        f'case "$4" in inputs) {listed};; *) cat "$2/link" 2>/dev/null || true;; esac',
+    )
+    usage = f" Function {KERNEL}:\\n  REG:32 STACK:8 SHARED:64 LOCAL:0\\n"
+    shell.script(
+        tools / "cuobjdump",
+        f'case "$1" in -xelf) cp "{built}/cubin" x.1.sm_90a.cubin;; -ptx) cat "{built}/ptx" '
+        f'2>/dev/null || true;; *) printf "{usage}";; esac',
+    )
+    shell.script(tools / "ldd", f'cat "{built}/libraries" 2>/dev/null || true')
+    monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setattr(build, "cuda_compiler", lambda: None)
+    monkeypatch.setattr(toolkit, "packaged", lambda: tools)
+    return Binary(built / "bench_sum", inputs=(built / "data",))
+
+
+def code(program: Binary, kept: Path) -> program_code.ProgramCode:
+    return code_of(program, program.path.parent, kept)
+
+
+def test_kernels_are_known_by_architecture_with_what_they_need(
+    program: Binary, tmp_path: Path
+) -> None:
+    first = code(program, tmp_path / "first")
+    kernel = first.kernels[90][KERNEL]
+    assert kernel == Kernel(kernel.digest, registers=32, stack=8, shared=64)
+    (program.path.parent / "cubin").write_bytes(cubin({f".text.{KERNEL}": b"CODE"}))
+    second = code(program, tmp_path / "second")
+    assert second.kernels[90][KERNEL].digest != kernel.digest
+    assert second.host == first.host
+    assert first.cubins[0].functions == [KERNEL]  # kept
+
+
+def test_the_context_of_a_run_does_not_count(program: Binary, tmp_path: Path) -> None:
+    first = code(program, tmp_path / "first")
+    (program.path.parent / "bench_sum_context.cpp.o").write_text("another commit")
+    assert code(program, tmp_path / "second").host == first.host
+
+
+@pytest.mark.parametrize("name", ["sum.cu.o", "run_context.cpp.o", "data", "link", "ptx"])
+def test_objects_inputs_the_link_command_and_ptx_count(
+    program: Binary, tmp_path: Path, name: str
+) -> None:
+    first = code(program, tmp_path / "first")
+    (program.path.parent / name).write_text("other")
+    second = code(program, tmp_path / "second")
+    differ = [part for part in second.host if second.host[part] != first.host.get(part)]
+    assert len(differ) == 1
+
+
+def test_a_library_counts_by_its_name_and_size(program: Binary, tmp_path: Path) -> None:
+    library = tmp_path / "libgemm.so.1"
+    library.write_text("one")
+    line = f"libgemm.so.1 => {library} (0x1)\n"
+    (program.path.parent / "libraries").write_text(line)
+    first = code(program, tmp_path / "first")
+    library.write_text("another")
+    assert code(program, tmp_path / "second").host != first.host
