@@ -15,6 +15,8 @@ import shell
 from clone import GitRepository
 from warpgauge.commands import changed
 from warpgauge.measure import build
+from warpgauge.measure.discovery import Binary
+from warpgauge.measure.program_code import Kernel, ProgramCode
 from warpgauge.system.errors import ExitStatus, UserError
 
 TIMES = {"sync/idle": 1.0, "sync/busy": 2.0}
@@ -99,10 +101,57 @@ def test_the_result_is_for_people_in_plain_text_and_markdown(clone: GitRepositor
 
 
 @pytest.mark.usefixtures("asked")
+@pytest.mark.parametrize("form", ["terminal", "markdown"])
+def test_a_kernel_that_begins_to_exceed_the_policy_fails(
+    clone: GitRepository, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    """With a kernel that has as many registers as its benchmark takes nanoseconds."""
+
+    def code_of(binary: Binary, folder: Path, kept: Path) -> ProgramCode:
+        times = json.loads((folder.parents[1] / "suite.json").read_text())[binary.family]
+        kernel = Kernel("digest", int(max(times.values())), stack=0, shared=0)
+        return ProgramCode(binary, {}, {90: {"sum": kernel}}, ())
+
+    monkeypatch.setattr(changed, "code_of", code_of)
+    first, second = (clone.commit({"sync": {"sync/sum": time}}) for time in (32.0, 48.0))
+    policy = clone.root / "baselines" / "policy.toml"
+    policy.parent.mkdir()
+    for most, status in ((47, ExitStatus.REGRESSION), (48, ExitStatus.OK)):
+        policy.write_text(f"[[resources]]\npattern = 'sum'\nregisters = {most}\n")
+        assert changed.main([first, second, f"--format={form}"], clone.root) is status
+        out = clone.output()[0]
+        assert "32 → 48" in out
+        assert ("48 registers instead of 32" in out) is (status is ExitStatus.REGRESSION)
+
+
+@pytest.mark.usefixtures("asked")
 def test_a_side_that_does_not_build_is_one_sentence_and_not_measured(clone: GitRepository) -> None:
     first, second = clone.commit(BASE), clone.commit({"sync": {}})
-    with pytest.raises(UserError, match=r"does not build here") as caught:
+    with pytest.raises(UserError, match="cannot be built and read here") as caught:
         changed.main([first, second], clone.root)
+    assert caught.value.status is ExitStatus.NOT_MEASURED
+
+
+@pytest.mark.usefixtures("asked")
+def test_a_filter_without_a_match_is_bad_usage(clone: GitRepository) -> None:
+    clone.commit(BASE)
+    with pytest.raises(UserError, match="no benchmark matches") as caught:
+        changed.main(["HEAD", "--filter=^sync/none"], clone.root)
+    assert caught.value.status is ExitStatus.BAD_USAGE
+
+
+@pytest.mark.usefixtures("asked")
+def test_a_program_that_cannot_be_read_is_not_measured(
+    clone: GitRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clone.commit(BASE)
+
+    def gone(*_: object) -> ProgramCode:
+        raise OSError("no such file")
+
+    monkeypatch.setattr(changed, "code_of", gone)
+    with pytest.raises(UserError, match="no such file") as caught:
+        changed.main(["HEAD"], clone.root)
     assert caught.value.status is ExitStatus.NOT_MEASURED
 
 

@@ -21,13 +21,12 @@ from warpgauge.measure.program_code import code_of
 from warpgauge.reports.format import TERMINAL, Format
 from warpgauge.reports.markdown_text import code, prose, table_head, table_row
 from warpgauge.system import git, layout, streams
-from warpgauge.system.errors import ExitStatus, UserError, of_system
+from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.layout import Cells, Columns, print_text
 from warpgauge.system.text import inert, plural
 from warpgauge.verdict import policy
 from warpgauge.why import changes
 from warpgauge.why.changes import Changes, Programs
-from warpgauge.why.cupti import readable
 
 _FORMAT, _TITLE = "changed/1", "cannot have changed"
 _HEADING = ("registers", "spills", "shared", "stack", "instructions")
@@ -54,6 +53,8 @@ class _ChangedCommand(MeasuringCommand):
         with self.begun(logs=False) as (measuring, held):
             held.enter_context(self.alone_in(self.work))
             sides = [self._programs(measuring, commit) for commit in (base, candidate)]
+            names = {name for side in sides for one in side.values() for name in one.binary.names}
+            selection.required(self.options.filter, sorted(names))
             found = changes.between(_name(base), _name(candidate), *sides)
         if rules is not None:
             found = changes.limited(found, rules)
@@ -70,21 +71,18 @@ class _ChangedCommand(MeasuringCommand):
             f"-DCMAKE_CUDA_ARCHITECTURES={self.options.own.architectures}",
             f"-DCMAKE_PROJECT_INCLUDE={self.root / '.cmake' / 'without_lines.cmake'}",
         ]
+        kept = Path(tempfile.mkdtemp(dir=measuring.scratch))
         try:
             with progress.build_status(self.notes) as say:
                 folder = build.build(root, "release", say, settings, self._targets)
-        except UserError as fault:
-            why = f"{name} does not build here: {fault}"
-            raise UserError(why, ExitStatus.NOT_MEASURED) from fault
-        found = selection.chosen(measuring.found(folder), self.options.filter)
-        built = {binary.path.name: binary for binary in found if binary.is_built}
-        if faults := [f"{program} {one.fault}" for program, one in built.items() if one.fault]:
-            raise UserError(f"{name}: {faults[0]}", ExitStatus.NOT_MEASURED)
-        kept = Path(tempfile.mkdtemp(dir=measuring.scratch))
-        try:
+            found = selection.chosen(measuring.found(folder), self.options.filter)
+            built = {binary.path.name: binary for binary in found if binary.is_built}
+            if faults := [f"{program} {one.fault}" for program, one in built.items() if one.fault]:
+                raise UserError(faults[0])
             return {program: code_of(one, folder, kept / program) for program, one in built.items()}
-        except OSError as fault:
-            raise of_system(fault) from fault
+        except (UserError, OSError) as fault:
+            why = f"{name} cannot be built and read here: {fault}"
+            raise UserError(why, ExitStatus.NOT_MEASURED) from fault
 
     def _targets(self, folder: Path) -> list[str]:
         """Return the programs that may have a benchmark of --filter."""
@@ -105,7 +103,7 @@ def _sentences(found: Changes, mark: Callable[[str], str]) -> Iterator[str]:
     on = ", ".join(f"sm_{architecture}" for architecture in found.architectures)
     sides = f"{mark(found.base)} and {mark(found.candidate)}{on and f', on {on}'}"
     yield f"{untouched} of {plural(untouched + possible, 'benchmark')} {_TITLE} between {sides}."
-    yield from (f"Too much: {mark(line)}." for line in found.beyond_policy)
+    yield from (f"Over a limit of the policy: {mark(line)}." for line in found.beyond_policy)
     if found.new or found.removed:
         yield f"{len(found.new)} are new, {len(found.removed)} were removed."
     for program in found.can_have_changed:
@@ -129,7 +127,7 @@ def _rows(found: Changes) -> Iterator[tuple[str, tuple[str, ...], str]]:
         )
         pairs = zip(before, after, strict=True)
         cells = tuple(old if old == new else f"{old} → {new}" for old, new in pairs)
-        name = f"{readable(kernel.name)} (sm_{kernel.architecture})"
+        name = f"{kernel.name} (sm_{kernel.architecture})"
         yield name, cells, "; ".join(kernel.lines)
 
 

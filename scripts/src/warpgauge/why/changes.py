@@ -36,7 +36,7 @@ class Use:
 class KernelChange:
     """A kernel of these programs that differs; a side that does not have it is None."""
 
-    name: str
+    name: str  # as in its source
     architecture: int
     programs: tuple[str, ...]
     before: Use | None
@@ -72,12 +72,12 @@ class Changes:
 def limited(found: Changes, policy: Policy) -> Changes:
     """Return the changes with what exceeds the policy's limits on resources, and did not before."""
     beyond = [
-        f"{readable(kernel.name)} (sm_{kernel.architecture}) takes {excess}: "
+        f"{kernel.name} (sm_{kernel.architecture}) takes {excess}: "
         f"{policy.name}, {pin.kind} entry {pin.number} ({pin.reason or pin.pattern.pattern})"
         for kernel in found.kernels
         for pin in policy.pins
         if not pin.architectures or f"sm_{kernel.architecture}" in pin.architectures
-        if pin.pattern.search(readable(kernel.name))
+        if pin.pattern.search(kernel.name)
         for excess in pin.exceeded(kernel.before, kernel.after)
     ]
     return replace(found, beyond_policy=tuple(beyond))
@@ -143,11 +143,12 @@ def _explained(
         lines: Sequence[str] = ()
         if old and new and number < _MOST_EXPLAINED:
             lines = code_change.changed(old, new).lines()
-        before_it, after_it = (
+        uses = (
             _use(before, key, programs[0], old),
             _use(after, key, programs[0], new),
         )
-        yield KernelChange(key[1], key[0], tuple(programs), before_it, after_it, tuple(lines))
+        name = next((code.name for code in (new, old) if code), key[1])
+        yield KernelChange(readable(name), key[0], tuple(programs), *uses, tuple(lines))
 
 
 def _codes(program: ProgramCode, keys: Collection[_Key]) -> dict[_Key, machine_code.Kernel]:
