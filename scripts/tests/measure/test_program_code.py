@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from hand_made_cubin import cubin
 from warpgauge.measure import build, program_code, toolkit
 from warpgauge.measure.discovery import Binary
 from warpgauge.measure.program_code import Kernel, code_of, object_digest
+from warpgauge.system.environment import ROOT
 
 _SOURCE = """
 extern "C" int first(const char*, int);
@@ -81,6 +83,36 @@ def test_code_that_the_linker_is_to_compile_counts_as_it_is(tmp_path: Path) -> N
         digest(tmp_path, f"int run(int n) {{ return {factor} * n; }}", "-flto") for factor in (3, 5)
     )
     assert one != other
+
+
+@pytest.mark.skipif(not shutil.which("cmake") or not shutil.which("ninja"), reason="needs CMake")
+def test_a_comment_does_not_count_where_code_holds_the_numbers_of_its_lines(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.25)\nproject(made LANGUAGES CXX)\n"
+        "add_library(made OBJECT made.cpp)\ntarget_compile_features(made PRIVATE cxx_std_20)\n"
+        "target_compile_options(made PRIVATE -Wall -Wextra -Wpedantic -Werror)\n"
+    )
+    source = """
+    #include <source_location>
+    void fail(int line, const char* file, unsigned);
+    void run(int n) {
+      if (n) fail(__LINE__, __FILE__, std::source_location::current().line());
+    }
+    """
+    without = f"-DCMAKE_PROJECT_INCLUDE={ROOT / '.cmake' / 'without_lines.cmake'}"
+    built = tmp_path / "build"
+    (tmp_path / "made.cpp").touch()
+    configure = ["cmake", "-G", "Ninja", "-S", str(tmp_path), "-B", str(built), without]
+    subprocess.run(configure, check=True, capture_output=True)
+    found = []
+    for text in (source, f"// a comment\n{source}", source.replace("if (n)", "if (!n)")):
+        (tmp_path / "made.cpp").write_text(text)
+        subprocess.run(["ninja", "-C", str(built)], check=True, capture_output=True)
+        (made,) = built.rglob("made.cpp.o")
+        found.append(object_digest(made.read_bytes()))
+    assert found[0] == found[1] != found[2]
 
 
 @pytest.mark.parametrize("content", [b"", b"\x7fELF\x02\x01", b"text"])
