@@ -12,24 +12,24 @@ from warpgauge.system.environment import ROOT
 
 SOURCES = ROOT / "scripts" / "src"
 PACKAGE = SOURCES / "warpgauge"
-MOST_MODULES = 163  # an __init__.py has a docstring and nothing else, and is not counted
+MOST_MODULES = 166  # an __init__.py has a docstring and nothing else, and is not counted
 MOST_LINES = 500  # of a module
 # Of a room. It may shrink, and its number with it.
 MOST_LINES_OF = {
-    "system": 1913,
+    "system": 1939,
     "records": 2322,
     "callables": 2330,
     "statistics": 1280,
-    "verdict": 3005,
+    "verdict": 3039,
     "reports": 3257,
-    "measure": 5071,
+    "measure": 5263,
     "baselines": 782,
     "external": 1499,
-    "why": 2771,
+    "why": 2941,
     "fleet": 795,
     "history": 1385,
     "github": 2454,
-    "commands": 4414,
+    "commands": 4621,
 }
 
 # What each room may import, beside itself.
