@@ -107,7 +107,7 @@ def test_a_kept_run_is_shown_again_without_measuring(reductions: Repository) -> 
 
 
 def test_values_replace_those_of_the_suite(reductions: Repository) -> None:
-    swept(reductions, "reduce/sum/", "--axis=n=100,1Ki..4Ki", "--processes=2")
+    swept(reductions, "reduce/sum/", "--axis=n=100,1Ki..4Ki")
     values = [100, 1024, 2048, 4096]
     assert names(reductions) == [f"reduce/sum/f32/n:{value}" for value in values]
     shown = reductions.capsys.readouterr().out.split()
@@ -190,9 +190,7 @@ def test_a_program_of_another_warpgauge_that_knows_no_values_says_so(
         ("reduce --axis=n=9999Pi", "is larger than 2^63 - 1"),
         ("reduce --axis=n=4 a.json", "values of --axis n"),
         ("a.json --axis=n --device=0", "a run file (*.json) cannot be combined with --device"),
-        ("a.json --axis=n --processes=3", "cannot be combined with --processes"),
         ("a.json --axis=n --build-dir=.", "cannot be combined with --build-dir"),
-        ("a.json --axis=n --no-build", "cannot be combined with --no-build"),
         ("reduce --axis=n nowhere.json", "nowhere.json"),
         ("reduce --axis=n --format=svg --format=csv", "cannot share standard output"),
         ("reduce --axis=n --format=svg=suite.txt", "the file exists and is no SVG"),

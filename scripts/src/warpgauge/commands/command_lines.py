@@ -221,7 +221,8 @@ def changed() -> Parser:
         prog="warpgauge changed",
         description="Build two commits, and list the benchmarks that the change cannot have "
         "touched: those whose program has the same host code and kernels. Comments and line "
-        "numbers do not count. Needs no GPU.",
+        "numbers do not count. Needs no GPU. baselines/policy.toml may limit the resources of "
+        "kernels ([[resources]]).",
         epilog="Exit status: 0 compared; 1 a kernel takes more than the policy allows, and did "
         "not in BASE; 2 bad usage; 3 a side does not build, or cannot be read.",
     )
@@ -234,9 +235,6 @@ def changed() -> Parser:
         "80,90a")
     add(what, "--filter", help="build only the programs with these benchmarks (Python regular "
         "expression; --filter=-REGEX: all others)")
-    add(what, "--suite")
-    add(what, "--policy", help="limits on the kernels' resources ([[resources]]); default: "
-        "baselines/policy.toml")
     output = group(parser, "output", "%(prog)s origin/main --format markdown=changed.md")
     add_formats(output, "result", ("terminal", "json", "markdown"))
     return parser

@@ -159,6 +159,7 @@ def ab() -> Parser:
 
     how_long = group(parser, "how long", "%(prog)s old/build new/build --budget 5m")
     _add_pairs(how_long, FIRST_LOOK, "depends on what the first pairs took")
+    add(how_long, "--timeout")
 
     rule = group(parser, "what counts", "%(prog)s old/build new/build --policy policy.toml")
     add_comparison_options(rule, usual_policy="none")
@@ -191,7 +192,6 @@ exit status:
         "repeatable: each is one point")
     add(what, "--device", type=devices, help="GPU index (as nvidia-smi -L counts) or UUID; "
         "several, e.g. 0,1, for kernels that need them; default: the first GPU")
-    add(what, "--no-build")
 
     how_long = group(parser, "how long", "%(prog)s gemm/naive/f32 gemm/tiled/f32 --budget 60s")
     _add_pairs(how_long, FEWEST_OF_A_CHANGE, "until every point is decided")
@@ -221,8 +221,7 @@ def sweep() -> Parser:
     what.add_argument("--axis", metavar="NAME[=VALUE,...]", type=axis, required=True, help="the "
         "axis, e.g. n, and its values, e.g. 4096,1Mi or 0.5,1, or a range of doubled values, e.g. "
         "4Ki..64Mi; default: all values of the full suite")
-    add(what, "--device", "--build-dir", "--no-build")
-    add(what, "--processes", help=f"processes per program; default {QUICK_PROCESSES}")
+    add(what, "--device", "--build-dir")
 
     output = group(parser, "output", "%(prog)s reduce --axis n --format csv=sum.csv")
     add_formats(output, "table or plot", ("terminal", "csv", "svg"))
@@ -241,7 +240,7 @@ exit status:
         "expression that matches exactly one; after FILE.py, of that file in Python; or a kernel "
         "of a manifest, e.g. kernels.toml:scale. RUN.json, with or without a benchmark: what this "
         "run in pairs found slower; default: the newest run")
-    add(what, "--device", "--build-dir", "--no-build", "--timeout")
+    add(what, "--device", "--build-dir", "--no-build")
 
     base = group(parser, "why it is slower", "%(prog)s gemm/tiled/f32/n:1024 --against main")
     add(base, "--against", type=revision, help="the faster build: a commit, or a build folder; "
@@ -281,8 +280,7 @@ exit status:
 
 
 def _add_pairs(where: argparse._ActionsContainer, pairs: int, otherwise: str) -> None:
-    """Add the limits of a measurement in pairs; `otherwise` describes the default budget."""
+    """Add the limit of a measurement in pairs; `otherwise` describes the default budget."""
     add(where, "--budget", help=f"limit of measuring time, e.g. 60s or 5m: measures {pairs} pairs "
         f"of everything, then more of what is still open; default: {otherwise}")
-    add(where, "--timeout")
 # fmt: on

@@ -25,11 +25,10 @@ from warpgauge.records.names import FULL_SUITE
 from warpgauge.reports import sweep as reports
 from warpgauge.reports.format import TERMINAL, Format
 from warpgauge.system.errors import ExitStatus, UserError
-from warpgauge.system.text import plural
 from warpgauge.verdict import sweep
 
 _EXTERNAL = f"{plan.FAMILY}/"
-_MEASURING = ("--device", "--build-dir", "--no-build", "--processes")
+_MEASURING = ("--device", "--build-dir")
 _COLUMNS = ",".join(reports.COLUMNS).encode()
 _FORMATS = {
     form.name: form
@@ -100,9 +99,9 @@ class _SweepCommand(MeasuringCommand):
             if suite.probe.no_gpu:
                 measuring.note(f"GPU benchmarks are skipped: {suite.probe.no_gpu}.")
             measuring = self.ready(measuring, suite.known.get("gpu_uuid", ""), held)
-            processes = self.options.processes or QUICK_PROCESSES
-            measuring.note(f"Measuring {suite.size} in {plural(processes, 'process', 'processes')}")
-            record, tired = self.measured(AbRun(measuring, suite, built.source), processes)
+            measuring.note(f"Measuring {suite.size} in {QUICK_PROCESSES} processes")
+            run = AbRun(measuring, suite, built.source)
+            record, tired = self.measured(run, QUICK_PROCESSES)
             status = self.shown(record)
             if tired is not None:
                 raise tired.after(status)
