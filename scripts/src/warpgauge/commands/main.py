@@ -51,7 +51,7 @@ COMMANDS = {
     "bench": Command("measure this GPU, and compare with its baseline or another commit",
         "bench.main", *_MEASURING),
     "compare": Command("compare two benchmark results", "compare.main", STATISTICS),
-    "ab": Command("compare two builds of Google Benchmark programs, in pairs",
+    "ab": Command("compare two builds, environments or commands, in pairs",
         "ab.main", *_MEASURING),
     "evaluate": Command("check whether a kernel is correct, within memory, and faster than another",
         "evaluate.main", *_MEASURING),

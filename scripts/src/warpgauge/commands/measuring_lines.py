@@ -48,8 +48,9 @@ in pairs with the commit of the baseline. What pairs find slower is explained, f
 most 3 minutes."""
 
 _AB = """\
-Compare two builds of another project's Google Benchmark programs. Every
-executable file in the two folders must be such a program, because it is run.
+Compare two builds of another project's programs, written with Google Benchmark
+or nvbench; one build in two environments (--env); or two commands (--command).
+Every executable file in the folders must be such a program, because it is run.
 Programs of the same name are run in pairs of fresh processes, until every
 benchmark is decided or the budget ends: in lock-step if they were written with
 warpgauge, else in turns (A B, B A, ...). What is slower is explained, for at
