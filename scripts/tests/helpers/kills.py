@@ -42,8 +42,8 @@ def killed_and_resumed(
 def left_running(mark: str) -> list[int]:
     """The processes in whose command line `mark` stands."""
     found = []
-    for file in Path("/proc").glob("[0-9]*/cmdline"):
-        with suppress(OSError):
-            words = file.read_bytes().split(b"\0")
-            found += [int(file.parent.name)] * any(mark.encode() in word for word in words)
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it may have ended
+            words = (process / "cmdline").read_bytes().split(b"\0")
+            found += [int(process.name)] * any(mark.encode() in word for word in words)
     return found
