@@ -25,6 +25,13 @@ NUMBER = r"took ([-\d.,]+)"
         ("took 1,500 ns", 1.5e-6),
         ("took 500 tokens/s", 0.002),
         ("took 500 of 700", 500.0),
+        ("took 12 steps", 12.0),
+        ("took 500 tokens/sec", 0.002),
+        ("took 500 tokens per second", 0.002),
+        ("took 500 fps", 0.002),
+        ("took 2 TB/s", 0.5),
+        ("took 2000 GB/s.", 0.5),
+        ("took 2 TFLOPS", 0.5),
     ],
 )
 def test_a_number_counts_by_its_unit(printed: str, seconds: float) -> None:
@@ -40,9 +47,23 @@ def test_without_a_pattern_the_whole_command_is_timed() -> None:
     assert measured("true", "", "/")["command"] > 0
 
 
+def test_a_name_that_is_not_printed_is_that_of_the_command() -> None:
+    assert measured("echo : 1 s", r"(\w+)?: (\d+)", "/") == {"command": 1.0}
+
+
+def test_what_a_pattern_says_of_a_numbers_neighbours_counts() -> None:
+    assert measured("echo a,1,500", r"a,(\d+),", "/") == {"command": 1.0}
+
+
 @pytest.mark.parametrize(
     ("command", "pattern", "why"),
     [
+        ("echo took 9.8e-4 s", NUMBER, "part of a number"),
+        ("echo took 1.5", r"took (\d+)", "part of a number"),
+        ("echo 12.5 ms", r"(\d+) ms", "part of a number"),
+        ("echo -5 ms", r"(\d+)", "part of a number"),
+        ("echo took 1,5 s", NUMBER, "not a number"),
+        ("echo took 1e-320 B/s", r"took (\S+)", "not above 0"),
         ("echo lost; exit 3", NUMBER, "status 3"),
         ("echo took long", NUMBER, "prints nothing"),
         ("echo took 0", NUMBER, "not above 0"),

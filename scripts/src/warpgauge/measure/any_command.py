@@ -3,7 +3,7 @@
 
 By `provide` any command becomes a program of Google Benchmark, and is measured like others. A row
 is the time of the whole command, or a number that it prints. A time that it prints is that; a rate,
-such as 950 tokens/s, counts as the time of one unit.
+such as 950 tokens/s, counts as the time of one unit; of bytes and the like, of 10^12.
 
 What is written runs `main` of this module, which needs the standard library only.
 """
@@ -33,8 +33,13 @@ sys.exit({module}.main(*{words!r}, sys.argv[1:]))
 WHOLE = "command"  # name of the row without a pattern, or if that names none
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0,
             "seconds": 1.0, "min": 60.0, "h": 3600.0}  # fmt: skip
-_UNIT = re.compile(r"\s*([^\W\d_]*/s\b|[^\W\d_]+)?")
-_RATE = "/s"
+_UNIT = re.compile(r"\s*([^\W\d_]+)?")
+_PER_SECOND = r"\s*(?:/|per )\s*s(?:ec(?:ond)?)?\b"
+_RATE = re.compile(rf"\s*(?:\w+{_PER_SECOND}|{_PER_SECOND}|\w*(?:flops|[bfqt]ps|iops|hz)\b)", re.I)
+_SCALED = re.compile(r"\s*([kMGTP]i?)?(?:[Bb]|bits?|bytes|bps|flops?|hz)\b", re.I)
+_THOUSANDS = re.compile(r"\d{1,3}(,\d{3})+(\.\d*)?")
+# What makes a number another one, if a pattern leaves it out.
+_BEFORE, _AFTER = re.compile(r"\d[.,]?$|[.-]$"), re.compile(r"[.,]?\d|[eE][-+]?\d")
 _LONGEST = 200  # characters of quoted output
 _LONGEST_SLUG = 40
 
@@ -56,7 +61,7 @@ def measured(command: str, pattern: str, folder: str) -> dict[str, float]:
         return {WHOLE: seconds}
     found: dict[str, float] = {}
     for match in re.finditer(pattern, output, re.MULTILINE):
-        name = match[1].strip() if match.re.groups > 1 else WHOLE
+        name = (match.re.groups > 1 and (match[1] or "").strip()) or WHOLE
         if name in found:
             raise UserError(
                 f"{command}: it prints {name!r} several times: let the pattern match it once"
@@ -69,15 +74,29 @@ def measured(command: str, pattern: str, folder: str) -> dict[str, float]:
 
 def _seconds(command: str, match: re.Match[str]) -> float:
     """Return the number of the last group, by the unit that follows it; seconds without one."""
-    text, unit = match[match.re.groups], _UNIT.match(match.string, match.end(match.re.groups))
+    group, line = match.re.groups, match.string
+    text, behind = match[group] or "", match.end(group)
     try:
-        value = float(text.replace(",", ""))
-    except (AttributeError, ValueError):
+        value = float(text.replace(",", "") if _THOUSANDS.fullmatch(text) else text)
+    except ValueError:
         raise UserError(f"{command}: {text!r} is not a number") from None
+    begins, ends = match.start() == match.start(group), match.end() == behind
+    if (begins and _BEFORE.search(line, max(0, match.start() - 2), match.start())) or (
+        ends and _AFTER.match(line, behind)
+    ):
+        fault = f"{text!r} is only a part of a number: let the pattern match all of it"
+        raise UserError(f"{command}: {fault}")
+    if _RATE.match(line, behind):
+        if scaled := _SCALED.match(line, behind):  # one side may print GB/s and the other MB/s
+            prefix = scaled[1] or ""
+            step = 1024.0 if prefix[1:] else 1000.0
+            value *= step ** " KMGTP".index(prefix[:1].upper() or " ") / 1e12
+        value = 1.0 / value if value else 0.0
+    elif unit := _UNIT.match(line, behind):
+        value *= _SECONDS.get(unit[1], 1.0)
     if not 0.0 < value < float("inf"):
         raise UserError(f"{command}: {text!r} is not above 0")
-    name = (unit[1] if unit else "") or "s"
-    return 1.0 / value if name.endswith(_RATE) else value * _SECONDS.get(name, 1.0)
+    return value
 
 
 def _cut(text: str) -> str:
