@@ -50,6 +50,8 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> str:
         ('first("another"', 'second("another"'),  # only the name of a symbol differs
         ("some text", "same text"),
         ("counts[4]", "counts[8]"),
+        ("static int counts", "alignas(64) static int counts"),
+        ("int run", "__attribute__((aligned(64))) int run"),
         ("int run", "int go"),
     ],
 )

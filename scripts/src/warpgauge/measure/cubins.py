@@ -57,6 +57,7 @@ class Section(NamedTuple):
     size: int
     content: bytes  # empty if the file holds none
     info: int = 0  # of relocations: the index of the section that they change
+    alignment: int = 0
 
 
 class Symbol(NamedTuple):
@@ -75,13 +76,13 @@ def sections(content: bytes) -> list[Section]:
     try:
         (at,) = struct.unpack_from("<Q", content, 40)
         size, count, names = struct.unpack_from("<HHH", content, 58)
-        table = [struct.unpack_from("<IIQQQQII", content, at + size * n) for n in range(count)]
+        table = [struct.unpack_from("<IIQQQQIIQ", content, at + size * n) for n in range(count)]
         found = []
-        for name, kind, flags, _, offset, length, _, info in table:
+        for name, kind, flags, _, offset, length, _, info, alignment in table:
             start = table[names][4] + name
             held = b"" if kind == NO_BITS else content[offset : offset + length]
             called = content[start : content.index(b"\0", start)]
-            found.append(Section(called, kind, flags, length, held, info))
+            found.append(Section(called, kind, flags, length, held, info, alignment))
     except (struct.error, IndexError, ValueError):
         return []
     return found

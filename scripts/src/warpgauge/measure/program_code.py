@@ -35,6 +35,7 @@ from warpgauge.measure.toolkit import output_of, tool
 _NOTE, _RELOCATIONS = 7, 4  # section types of ELF
 _LOCAL, _IS_SECTION = 0, 3  # binding and type of a symbol
 _ABSENT, _RESERVED = 0, 0xFF00  # a symbol of another file; indices that are of no section
+_INTERMEDIATE = (b".gnu.lto_", b".llvm.lto")  # GCC's, and Clang's in fat objects
 _TEXTS = b".str1."  # in the names of sections in which the linker merges equal texts
 _RESOURCES = re.compile(r"Function (\S+):\s+REG:(\d+) STACK:(\d+) SHARED:(\d+)")
 _CONTEXT = "{}_context.cpp.o"  # what a run of a program says of its build, as its commit
@@ -113,7 +114,7 @@ def object_digest(content: bytes) -> str:
     or with code that the linker is still to compile, counts as it is.
     """
     held = sections(content)
-    if not held or any(one.name.startswith(b".gnu.lto_") for one in held):
+    if not held or any(one.name.startswith(_INTERMEDIATE) for one in held):
         return hashlib.sha256(content).hexdigest()
     return _Object(held).digest()
 
@@ -153,7 +154,8 @@ class _Object:
                 parts.append((name, own, self._label(section)))
         for index, section in enumerate(self.sections):
             if self._counts(section) and (_TEXTS not in section.name or index in whole):
-                shape = b"%d %d %d" % (section.kind, section.flags, section.size)
+                own = section.kind, section.flags, section.alignment, section.size
+                shape = b"%d %d %d %d" % own
                 # Skips the size where names of another length may be in it.
                 held = stable(section.content)
                 shape = shape if held == section.content else shape.rpartition(b" ")[0]
