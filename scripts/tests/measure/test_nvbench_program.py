@@ -20,7 +20,7 @@ NAMES = ["copy/T:I32/Elements:1024", "copy/T:I32/Elements:4096",
 
 
 def test_all_combinations_of_axes_are_listed_with_their_options() -> None:
-    states = nvbench_program.states(fake_nvbench.listed())
+    states = nvbench_program.states(fake_nvbench.listed(), 9)
     assert [*states] == NAMES
     assert states[NAMES[1]] == ("--benchmark=copy", "--axis=T=I32", "--axis=Elements[pow2]=12")
     assert states["fails"] == ("--benchmark=fails",)
@@ -28,19 +28,34 @@ def test_all_combinations_of_axes_are_listed_with_their_options() -> None:
 
 @pytest.mark.parametrize("text", ["", "BM_copy\n", "usage: program\n* `x` : a\n  * `y`\n"])
 def test_what_nvbench_did_not_list_has_no_states(text: str) -> None:
-    assert nvbench_program.states(text) == {}
+    assert nvbench_program.states(text, 9) == {}
 
 
 def test_a_float_is_named_as_results_name_it() -> None:
     text = (
         "\n# Benchmarks\n\n## [0] `a` (1 configurations)\n* `P` : float64\n  * `0.5`\n  * `3e-4`\n"
     )
-    assert [*nvbench_program.states(text)] == ["a/P:0.5", "a/P:0.0003"]
+    assert [*nvbench_program.states(text, 9)] == ["a/P:0.5", "a/P:0.0003"]
+
+
+@pytest.mark.parametrize("kind", ["int64 [pow2]", "float64"])
+@pytest.mark.parametrize("value", ["x", "", "-1", "9" * 5000])
+def test_a_value_that_is_no_number_is_shown_as_it_is(kind: str, value: str) -> None:
+    text = f"\n# Benchmarks\n\n## [0] `a` (1 configurations)\n* `P` : {kind}\n  * `{value}`\n"
+    ((name, options),) = nvbench_program.states(text, 9).items()
+    assert name in (f"a/P:{value}", "a/P:inf")
+    assert options[-1].endswith(f"={value}")
+
+
+def test_no_more_states_are_made_than_asked_for() -> None:
+    axes = "".join(f"* `{n}` : int64\n" + 10 * "  * `1`\n  * `2`\n" for n in "abcdefghijklm")
+    text = f"\n# Benchmarks\n\n## [0] `a` (1 configurations)\n{axes}## [1] `b` (1)\n"
+    assert len(nvbench_program.states(text, 9)) <= 9
 
 
 def test_a_state_is_measured_by_itself(tmp_path: Path) -> None:
     program = copied(tmp_path / "bench")
-    states = nvbench_program.states(fake_nvbench.listed())
+    states = nvbench_program.states(fake_nvbench.listed(), 9)
     stand_in = nvbench_program.provide(tmp_path / "build", program, states)
     report = tmp_path / "report.json"
     words = [str(stand_in), f"--benchmark_out={report}", "--benchmark_filter=^(copy.*:4096|fails)$"]

@@ -216,7 +216,7 @@ def listed(
     faulty = [number for number in others if (program := found[number]) and program.fault]
     lists = ask([own[number] for number in faulty], first=nvbench_program.LIST)
     for number, ending in zip(faulty, lists, strict=True):
-        if states := nvbench_program.states(ending.stdout):
+        if states := nvbench_program.states(ending.stdout, MOST_NAMES + 1):
             found[number] = _of_nvbench(own[number], states)
     return [program for program in found if program is not None]
 

@@ -8,12 +8,13 @@ A state runs in a process of its own, on the first GPU that it sees:
 from __future__ import annotations
 
 import hashlib
-import itertools
 import os
 import re
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import islice, product
 from pathlib import Path
 
 from warpgauge.measure import any_command
@@ -25,20 +26,21 @@ LIST = "--list"
 _BENCHMARK = re.compile(r"## \[\d+\] `(.*)`")
 _AXIS = re.compile(r"\* `(.+?)` : (\w+)(?: (\[.+\]))?$")
 _VALUE = re.compile(r"  \* `(.*?)`")
-_POWERS = "[pow2]"
+_POWERS, _POWER = "[pow2]", re.compile(r"[0-9]|[1-5][0-9]|6[0-2]")  # of a 64-bit integer
 _BEGIN, _LAST = "# Benchmarks", "## [0] ``"
 
 States = dict[str, tuple[str, ...]]  # the options that select a state, by our name of it
 
 
-def states(listing: str) -> States:
-    """Return what a program lists; nothing of one that nvbench did not make."""
+def states(listing: str, most: int) -> States:
+    """Return up to `most` states that a program lists; none of one that nvbench did not make."""
     found: States = {}
     benchmark, axes = "", list[tuple[str, str, list[str]]]()
     of_benchmarks = listing.partition(f"\n{_BEGIN}\n")[2]  # behind the devices
     for line in [*of_benchmarks.splitlines(), _LAST]:
         if head := _BENCHMARK.match(line):
-            found |= _of_benchmark(benchmark, axes) if benchmark else {}
+            if benchmark:
+                found |= islice(_of_benchmark(benchmark, axes), most - len(found))
             benchmark, axes = head[1], []
         elif axis := _AXIS.match(line):
             axes.append((f"{axis[1]}{axis[3] or ''}", axis[2], []))
@@ -47,22 +49,24 @@ def states(listing: str) -> States:
     return found
 
 
-def _of_benchmark(benchmark: str, axes: Sequence[tuple[str, str, Sequence[str]]]) -> States:
-    found: States = {}
-    for values in itertools.product(*(values for _, _, values in axes)):
+def _of_benchmark(
+    benchmark: str, axes: Sequence[tuple[str, str, Sequence[str]]]
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    for values in product(*(values for _, _, values in axes)):
         parts, options = [benchmark], [f"--benchmark={benchmark}"]
         for (axis, kind, _), value in zip(axes, values, strict=True):
             parts.append(f"{axis.partition('[')[0]}:{_shown(axis, kind, value)}")
             options.append(f"--axis={axis}={value}")
-        found["/".join(parts)] = tuple(options)
-    return found
+        yield "/".join(parts), tuple(options)
 
 
 def _shown(axis: str, kind: str, value: str) -> str:
     """Return a value as `records.nvbench` names it."""
-    if axis.endswith(_POWERS):
+    if axis.endswith(_POWERS) and _POWER.fullmatch(value):
         return str(1 << int(value))
-    return f"{float(value):.12g}" if kind == "float64" else value
+    with suppress(ValueError):
+        return f"{float(value):.12g}" if kind == "float64" else value
+    return value
 
 
 def provide(build: Path, path: Path, found: States) -> Path:
