@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -82,7 +83,8 @@ def test_its_program_lists_selects_and_reports(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "numbers").write_text("a: 1 ms\nb: 2 ms\n")
-    folder = any_command.provide(tmp_path / "build", "cat numbers", r"(\w): (\d)")
+    asked = tmp_path / "build", "cat numbers", r"(\w): (\d)", 60.0, tmp_path
+    folder = any_command.provide(*asked)
     (program,) = folder.iterdir()
 
     def run(*options: str) -> subprocess.CompletedProcess[str]:
@@ -96,7 +98,30 @@ def test_its_program_lists_selects_and_reports(
     first, second = json.loads(report.read_text())["benchmarks"]
     assert first["error_occurred"]
     assert second["real_time"] == pytest.approx(3e6)
-    assert any_command.provide(tmp_path / "build", "cat numbers", r"(\w): (\d)") == folder
+    assert any_command.provide(*asked) == folder
+
+
+def test_a_command_that_hangs_or_prints_without_end_is_a_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(UserError, match="did not finish"):
+        any_command.provide(tmp_path, "sleep 60 | cat", "", 0.1, tmp_path)
+    monkeypatch.setattr(any_command, "_MOST_OUTPUT", 1 << 10)
+    with pytest.raises(UserError, match="prints more than"):
+        measured("yes", NUMBER, "/")
+
+
+def test_its_interpreter_may_lie_in_a_folder_with_spaces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    python = tmp_path / "it's a folder" / "python"
+    python.parent.mkdir()
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(python))
+    folder = any_command.provide(tmp_path / "build", "true", "", 60.0, tmp_path)
+    words = [str(folder / any_command.WHOLE), "--benchmark_list_tests"]
+    assert subprocess.run(words, capture_output=True, text=True).stdout == "command\n"
 
 
 def test_programs_get_a_variable_and_keep_their_options(tmp_path: Path) -> None:
@@ -105,10 +130,7 @@ def test_programs_get_a_variable_and_keep_their_options(tmp_path: Path) -> None:
     program = folder / "bench it"
     program.write_text('#!/bin/sh\necho "$PLACE" "$@"\n')
     program.chmod(0o755)
-    (folder / "data.txt").write_text("no program")
-    made = any_command.with_variable(tmp_path / "build", folder, "PLACE", "a 'b' $c")
+    made = any_command.with_variable(tmp_path, folder, [program], "PLACE", "a\n'b' $c \udcff")
     assert [path.name for path in made.iterdir()] == ["bench it"]
-    done = subprocess.run([made / "bench it", "x y"], capture_output=True, text=True)
-    assert done.stdout == "a 'b' $c x y\n"
-    with pytest.raises(UserError):
-        any_command.with_variable(tmp_path / "build", tmp_path / "absent", "PLACE", "a")
+    done = subprocess.run([made / "bench it", "x y"], capture_output=True)
+    assert done.stdout == b"a\n'b' $c \xff x y\n"

@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 
 from warpgauge.commands import measuring_lines
@@ -63,18 +62,20 @@ class _AbCommand(MeasuringCommand):
 
     command = "scripts/warpgauge ab"
 
-    @cached_property
-    def asked(self) -> Sequence[tuple[Path, str]]:
+    def _asked(self, scratch: Path) -> Sequence[tuple[Path, str]]:
         """The folder with the programs of each side, and its name. Raises UserError."""
         own = self.options.own
         if own.command:
-            words = [f"the command {foreign(command)}" for command in own.command]
-            return [*zip(map(self._folder_of, own.command), words, strict=True)]
+            return [
+                (self._folder_of(command, scratch), f"the command {foreign(command)}")
+                for command in own.command
+            ]
         if own.env:
             folder = python_file.provide(own.base) if own.base.suffix == PYTHON else own.base
+            programs = discovery.programs_in(folder, own.programs)
             return [
                 (
-                    any_command.with_variable(self.work, folder, name, value),
+                    any_command.with_variable(self.work, folder, programs, name, value),
                     f"programs with {foreign(f'{name}={value}')}",
                 )
                 for name, value in own.env
@@ -82,14 +83,10 @@ class _AbCommand(MeasuringCommand):
         folders = own.base, own.candidate
         return [(folder, f"programs in {foreign(str(view.nearby(folder)))}") for folder in folders]
 
-    @property
-    def folders(self) -> tuple[Path, Path]:
-        (base, _), (candidate, _) = self.asked
-        return base, candidate
-
-    def _folder_of(self, command: str) -> Path:
+    def _folder_of(self, command: str, scratch: Path) -> Path:
         print_line(self.notes, f"Running {inert(command)} once ...")
-        return any_command.provide(self.work, command, self.options.own.metric or "")
+        pattern, timeout_s = self.options.own.metric or "", self.options.timeout_s
+        return any_command.provide(self.work, command, pattern, timeout_s, scratch)
 
     def run(self) -> ExitStatus:
         """Check all arguments first, then measure, judge and show. This tree is not built."""
@@ -100,14 +97,15 @@ class _AbCommand(MeasuringCommand):
         # Use the UUID: the index counts in NVML's order, and CUDA's may differ.
         options = replace(options, device=uuid if options.device is not None else None)
         with self.begun() as (measuring, held):
-            measuring = replace(measuring, options=options, folders=self.folders)
-            measuring = self.ready(measuring, uuid, held)
+            measuring = self.ready(replace(measuring, options=options), uuid, held)
+            # Commands run here, so not while another measures.
+            (first, base), (second, candidate) = self._asked(measuring.scratch)
+            measuring = replace(measuring, folders=(first, second))
             sides = self._sides(measuring)
             suite = Suite(sides[1].binaries, Probe({}), machine_context.here(gpu))
             measuring.note(f"Measuring {suite.size} in pairs")
             run = AbRun(measuring, suite, {})
             looks = self.in_pairs(run, sides, options.filter)
-            (_, base), (_, candidate) = self.asked
             words = f"Measured in pairs, {base} against {candidate}"
             method = Note("paired_folders", f"{words}: {looks.rounds}.")
             status = self.concluded(replace(looks.found, method=method), looks, run, sides)
@@ -127,13 +125,14 @@ class _AbCommand(MeasuringCommand):
         """Return base and candidate as selected. Raises UserError if a side has no benchmark."""
         filter, visible = self.options.filter, measuring.options.device
         environment = {gpu_watch.VARIABLE: str(visible)} if visible is not None else {}
-        where = (self.folders, measuring.scratch, environment)
+        folders = measuring.folders[0], measuring.folders[1]
+        where = (folders, measuring.scratch, environment)
         measuring.provide_driver()
         found = discovery.of_folders(*where, self.options.own.programs, isolate=measuring.isolates)
         asked = [selection.chosen(programs, filter) for programs in found]
         sides = []
         for folder, programs, left, commit in zip(
-            self.folders, found, asked, self.options.own.commits, strict=True
+            folders, found, asked, self.options.own.commits, strict=True
         ):
             if not left:
                 names = [name for program in programs for name in program.names]

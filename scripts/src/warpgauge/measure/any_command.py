@@ -18,13 +18,19 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from warpgauge.system import process
+from warpgauge.system.atomic import replace_all
 from warpgauge.system.errors import UserError
 
-_PROGRAM = """#!{python}
+# Started by a shell, because the path of an interpreter in the first line may hold no space.
+_PROGRAM = """#!/bin/sh
+'''exec' {python} "$0" "$@"
+'''
 import sys
 sys.path.insert(0, {package!r})
 from warpgauge.measure import {module}
@@ -42,21 +48,41 @@ _THOUSANDS = re.compile(r"\d{1,3}(,\d{3})+(\.\d*)?")
 _BEFORE, _AFTER = re.compile(r"\d[.,]?$|[.-]$"), re.compile(r"[.,]?\d|[eE][-+]?\d")
 _LONGEST = 200  # characters of quoted output
 _LONGEST_SLUG = 40
+_MOST_OUTPUT = 1 << 26  # bytes
 
 
 def measured(command: str, pattern: str, folder: str) -> dict[str, float]:
     """Run the command in a folder, and return its times in seconds by name. Raises UserError."""
     began = time.perf_counter()
-    done = subprocess.run(
-        command, shell=True, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True
-    )
-    seconds = time.perf_counter() - began
-    output = done.stdout.decode(errors="replace")
-    if done.returncode:
-        errors = done.stderr.decode(errors="replace").strip()
+    with (
+        tempfile.TemporaryFile() as errors,
+        subprocess.Popen(
+            command,
+            shell=True,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+        ) as running,
+    ):
+        assert running.stdout is not None
+        content = running.stdout.read(_MOST_OUTPUT + 1)
+        if len(content) > _MOST_OUTPUT:
+            running.kill()
+            raise UserError(f"{command}: it prints more than {_MOST_OUTPUT >> 20} MiB")
+        running.wait()
+        seconds = time.perf_counter() - began
+        errors.seek(0)
+        words = errors.read(_MOST_OUTPUT).decode(errors="replace").strip()
+    output = content.decode(errors="replace")
+    if running.returncode:
         raise UserError(
-            f"{command}: it ended with status {done.returncode}: {_cut(errors or output)}"
+            f"{command}: it ended with status {running.returncode}: {_cut(words or output)}"
         )
+    return _times(command, pattern, output, seconds)
+
+
+def _times(command: str, pattern: str, output: str, seconds: float) -> dict[str, float]:
     if not pattern:
         return {WHOLE: seconds}
     found: dict[str, float] = {}
@@ -104,10 +130,14 @@ def _cut(text: str) -> str:
     return f"{line[:_LONGEST]}…" if len(line) > _LONGEST else line or "no output"
 
 
-def provide(build: Path, command: str, pattern: str) -> Path:
+def provide(build: Path, command: str, pattern: str, deadline_s: float, scratch: Path) -> Path:
     """Run the command once, and return a folder in `build` with its program. Raises UserError."""
     here = str(Path.cwd())
-    names = [*measured(command, pattern, here)]
+    first = process.run(["/bin/sh", "-c", command], deadline_s, scratch, told="first")
+    if first.status or first.ended_for:
+        how = first.ended_for or f"ended with status {first.status}"
+        raise UserError(f"{command}: it {how}: {_cut(first.stderr or first.stdout)}")
+    names = [*_times(command, pattern, first.stdout, first.seconds)]
     digest = hashlib.sha256(repr((command, pattern, here)).encode()).hexdigest()[:8]
     slug = "-".join(re.findall(r"[\w.]+", command))[:_LONGEST_SLUG].strip("-.")
     made = build / "commands" / f"{slug}-{digest}"
@@ -117,30 +147,26 @@ def provide(build: Path, command: str, pattern: str) -> Path:
 
 def write(path: Path, module: str, *words: object) -> None:
     """Write a program that runs `main` of a module of this room with these words and its own."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     package = str(Path(__file__).resolve().parents[2])
-    path.write_text(
-        _PROGRAM.format(python=sys.executable, package=package, module=module, words=words)
-    )
+    python = shlex.quote(sys.executable)
+    _write(path, _PROGRAM.format(python=python, package=package, module=module, words=words))
+
+
+def _write(path: Path, text: str) -> None:
+    replace_all({path: os.fsencode(text)})
     path.chmod(0o755)
 
 
-def with_variable(build: Path, folder: Path, name: str, value: str) -> Path:
-    """Return a folder in `build` with the programs of another, which have this variable.
-
-    Raises UserError.
-    """
-    if not folder.is_dir():
-        raise UserError(f"{folder} is no folder: name one of programs")
+def with_variable(
+    build: Path, folder: Path, programs: Sequence[Path], name: str, value: str
+) -> Path:
+    """Return a folder in `build` with these programs of a folder, which have this variable."""
     digest = hashlib.sha256(repr((str(folder.resolve()), name, value)).encode()).hexdigest()[:8]
     made = build / "commands" / f"{folder.resolve().name}-{name}-{digest}"
     shutil.rmtree(made, ignore_errors=True)
-    made.mkdir(parents=True)
-    for program in sorted(folder.iterdir()):
-        if program.is_file() and os.access(program, os.X_OK) and ".so" not in program.suffixes:
-            own = shlex.join(["exec", "env", f"{name}={value}", str(program.resolve())])
-            (made / program.name).write_text(f'#!/bin/sh\n{own} "$@"\n')
-            (made / program.name).chmod(0o755)
+    for program in programs:
+        own = shlex.join(["exec", "env", f"{name}={value}", str(program)])
+        _write(made / program.name, f'#!/bin/sh\n{own} "$@"\n')
     return made
 
 

@@ -336,7 +336,7 @@ def of_folders(
     If two programs of one folder share a benchmark name, all benchmarks of both get their
     program's name as a prefix, on both sides. Raises UserError, also if a folder has none.
     """
-    paths = [_paths(folder, asked) for folder in folders]
+    paths = [programs_in(folder, asked) for folder in folders]
     programs = [
         Binary(path, called=path.name, of_folder=True) for of_one in paths for path in of_one
     ]
@@ -356,7 +356,7 @@ def of_folders(
     return base, candidate
 
 
-def _paths(folder: Path, asked: str) -> list[Path]:
+def programs_in(folder: Path, asked: str) -> list[Path]:
     """Return every program in `folder` that is asked for, sorted by name. Raises UserError."""
     # Absolute, because a bare name like `bench` would be looked up in PATH.
     there = folder.absolute()

@@ -154,8 +154,8 @@ class _Object:
                 parts.append((name, own, self._label(section)))
         for index, section in enumerate(self.sections):
             if self._counts(section) and (_TEXTS not in section.name or index in whole):
-                own = section.kind, section.flags, section.alignment, section.size
-                shape = b"%d %d %d %d" % own
+                numbers = section.kind, section.flags, section.alignment, section.size
+                shape = b"%d %d %d %d" % numbers
                 # Skips the size where names of another length may be in it.
                 held = stable(section.content)
                 shape = shape if held == section.content else shape.rpartition(b" ")[0]
