@@ -25,7 +25,7 @@ MOST_LINES_OF = {
     "measure": 5315,
     "baselines": 782,
     "external": 1499,
-    "why": 2941,
+    "why": 2946,
     "fleet": 795,
     "history": 1385,
     "github": 2454,

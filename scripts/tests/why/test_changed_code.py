@@ -70,6 +70,13 @@ def test_a_kernel_of_one_side_has_nothing_on_the_other() -> None:
     assert (gone.name, gone.before, gone.after) == ("max", Use(40, 0, 0, 8, 0), None)
 
 
+def test_the_kernels_of_a_new_program_are_those_of_one_side() -> None:
+    found = changes.between("old", "new", BASE, {**BASE, "bench_new": program("new", max=MAX)})
+    (kernel,) = found.kernels
+    assert (kernel.name, kernel.programs, kernel.before) == ("max", ("bench_new",), None)
+    assert (found.new, found.can_have_changed) == (("new",), ())
+
+
 def test_new_and_removed_benchmarks_are_neither() -> None:
     found = with_sum(program(NAMES[0], "sum/new", host="other", sum=SUM, max=MAX))
     assert found.new == ("sum/new",)

@@ -88,16 +88,21 @@ def between(base: str, candidate: str, before: Programs, after: Programs) -> Cha
     names = [
         {name for one in side.values() for name in one.binary.names} for side in (before, after)
     ]
+    # A new program has kernels, too, which a policy may limit.
+    nothing = {name: ProgramCode(one.binary, {}, {}, ()) for name, one in after.items()}
+    added, before = after.keys() - before.keys(), {**nothing, **before}
     cannot: list[str] = []
     changed: list[ProgramChange] = []
     kernels: dict[_Key, list[str]] = {}  # that differ, with their programs
     for program, new in sorted(after.items()):
         own = [name for name in new.binary.names if name in names[0]]
-        old = before.get(program)
-        host, differ = (("a new program",), []) if old is None else _difference(old, new)
+        old = before[program]
+        host, differ = _difference(old, new)
+        if program in added:
+            host = ("a new program",)
         for key in differ:
             kernels.setdefault(key, []).append(program)
-        if old is not None and not host and not differ:
+        if not host and not differ:
             cannot += (name for name in own if name in old.binary.names)
             own = [name for name in own if name not in old.binary.names]
         if own:
