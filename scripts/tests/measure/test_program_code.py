@@ -131,11 +131,14 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Binary:
     built, tools = tmp_path / "built", tmp_path / "tools"
     for folder in (built, tools):
         folder.mkdir()
-    for name in ("sum.cu.o", "run_context.cpp.o", "bench_sum_context.cpp.o", "data"):
+    objects = "sum.cu.o", "run_context.cpp.o", "bench_sum_context.cpp.o", "of two.o"
+    for name in (*objects, "data", "libsum.a"):
         (built / name).write_text(name)
     (built / "cubin").write_bytes(cubin({f".text.{KERNEL}": b"code"}))
     (built / "bench_sum").write_bytes(cubin({".nv_fatbin": b""}))
-    files = "sum.cu sum.cu.o run_context.cpp.o bench_sum_context.cpp.o"
+    (built / "libmax.so.1").write_bytes(cubin({".nv_fatbin": b"code", ".text": b"code"}))
+    quoted = "\"'of two.o'\""
+    files = f"sum.cu {quoted} {' '.join(objects[:3])} {built}/libsum.a libmax.so.1"
     listed = f'printf "%s\\n" {files}'
     shell.script(
         tools / "ninja",
@@ -177,8 +180,10 @@ def test_the_context_of_a_run_does_not_count(program: Binary, tmp_path: Path) ->
     assert code(program, tmp_path / "second").host == first.host
 
 
-@pytest.mark.parametrize("name", ["sum.cu.o", "run_context.cpp.o", "data", "link", "ptx"])
-def test_objects_inputs_the_link_command_and_ptx_count(
+@pytest.mark.parametrize(
+    "name", ["sum.cu.o", "of two.o", "run_context.cpp.o", "libsum.a", "data", "link", "ptx"]
+)
+def test_objects_inputs_libraries_the_link_command_and_ptx_count(
     program: Binary, tmp_path: Path, name: str
 ) -> None:
     first = code(program, tmp_path / "first")
@@ -186,6 +191,17 @@ def test_objects_inputs_the_link_command_and_ptx_count(
     second = code(program, tmp_path / "second")
     differ = [part for part in second.host if second.host[part] != first.host.get(part)]
     assert len(differ) == 1
+
+
+def test_of_a_library_that_is_built_here_the_device_code_counts(
+    program: Binary, tmp_path: Path
+) -> None:
+    hosts = []
+    for device, host in ((b"code", b"code"), (b"code", b"CODE"), (b"CODE", b"code")):
+        library = cubin({".nv_fatbin": device, ".text": host})
+        (program.path.parent / "libmax.so.1").write_bytes(library)
+        hosts.append(code(program, tmp_path / f"kept-{len(hosts)}").host)
+    assert hosts[0] == hosts[1] != hosts[2]
 
 
 def test_a_library_counts_by_its_name_and_size(program: Binary, tmp_path: Path) -> None:

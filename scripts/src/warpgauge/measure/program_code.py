@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -39,6 +40,7 @@ _INTERMEDIATE = (b".gnu.lto_", b".llvm.lto")  # GCC's, and Clang's in fat object
 _TEXTS = b".str1."  # in the names of sections in which the linker merges equal texts
 _RESOURCES = re.compile(r"Function (\S+):\s+REG:(\d+) STACK:(\d+) SHARED:(\d+)")
 _CONTEXT = "{}_context.cpp.o"  # what a run of a program says of its build, as its commit
+_LIBRARY = re.compile(r"\.so(\.[\d.]+)?$|^/.*\.a$")
 _LINK, _LIBRARIES, _PTX = "link command", "libraries", "PTX"
 
 
@@ -71,10 +73,13 @@ def code_of(binary: Binary, build: Path, folder: Path) -> ProgramCode:
     """
     target = str(binary.path.resolve().relative_to(build.resolve()))
     ninja = ["ninja", "-C", str(build), "-t"]
-    files = output_of([*ninja, "inputs", target]).decode().splitlines()
+    lines = output_of([*ninja, "inputs", target]).decode().splitlines()
+    # Newer versions quote what a shell would split.
+    files = [shlex.split(line)[0] if "'" in line else line for line in lines]
     context = _CONTEXT.format(binary.path.name)
     objects = [file for file in files if file.endswith(".o") and Path(file).name != context]
     host = {file: object_digest((build / file).read_bytes()) for file in objects}
+    host |= {file: _library(build, file) for file in files if _LIBRARY.search(file)}
     host |= {
         str(file): sha256(file.read_bytes()) for file in binary.inputs if file.suffix != cubins.PLAN
     }
@@ -91,6 +96,17 @@ def code_of(binary: Binary, build: Path, folder: Path) -> ProgramCode:
         for architecture in sorted({one.architecture for one in found})
     }
     return ProgramCode(binary, host, kernels, found)
+
+
+def _library(build: Path, file: str) -> str:
+    """Return a digest of a library: of one that is built here, the device's code.
+
+    The host's code of that is in its objects. Kernels in it are not in a program that loads it.
+    """
+    content = (build / file).read_bytes()
+    if Path(file).is_absolute():
+        return sha256(content)
+    return sha256(*(one.content for one in sections(content) if one.name in FATBINS))
 
 
 def _kernels(held: Sequence[Cubin]) -> dict[str, Kernel]:
