@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -196,7 +197,7 @@ def test_objects_inputs_libraries_the_link_command_and_ptx_count(
 def test_of_a_library_that_is_built_here_the_device_code_counts(
     program: Binary, tmp_path: Path
 ) -> None:
-    hosts = []
+    hosts = list[Mapping[str, str]]()
     for device, host in ((b"code", b"code"), (b"code", b"CODE"), (b"CODE", b"code")):
         library = cubin({".nv_fatbin": device, ".text": host})
         (program.path.parent / "libmax.so.1").write_bytes(library)
