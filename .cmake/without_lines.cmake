@@ -9,7 +9,7 @@ if(PROJECT_IS_TOP_LEVEL)
 #define __LINE__ 0
 #define __builtin_source_location() nullptr
 ")
-  add_compile_options("$<$<COMPILE_LANGUAGE:CXX,CUDA>:SHELL:-include ${header}>"
+  add_compile_options("$<$<COMPILE_LANGUAGE:CXX,CUDA>:SHELL:-include \"${header}\">"
     "$<$<COMPILE_LANGUAGE:CXX>:-fdata-sections>"
     "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-fdata-sections>")
 endif()

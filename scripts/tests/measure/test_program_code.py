@@ -105,7 +105,7 @@ def test_a_comment_does_not_count_where_code_holds_the_numbers_of_its_lines(
     }
     """
     without = f"-DCMAKE_PROJECT_INCLUDE={ROOT / '.cmake' / 'without_lines.cmake'}"
-    built = tmp_path / "build"
+    built = tmp_path / "the build"  # with a space
     (tmp_path / "made.cpp").touch()
     configure = ["cmake", "-G", "Ninja", "-S", str(tmp_path), "-B", str(built), without]
     subprocess.run(configure, check=True, capture_output=True)
