@@ -222,6 +222,30 @@ def test_a_folder_takes_the_working_tree_which_stays_as_it_is(
     assert "new" not in files(folder)
 
 
+def test_a_file_that_is_ignored_now_does_not_stay_in_a_folder(
+    clone: GitRepository, tmp_path: Path
+) -> None:
+    folder = tmp_path / "files"
+    git.fill(folder, clone.root, clone.commit(SUITE))
+    (clone.root / "made.hpp").touch()
+    git.fill(folder, clone.root, clone.commit(SUITE))
+    assert "made.hpp" in files(folder)
+    (clone.root / "made.hpp").unlink()
+    with (clone.root / ".gitignore").open("a") as ignored:
+        ignored.write("made.hpp\n")
+    git.fill(folder, clone.root, None)
+    assert "made.hpp" not in files(folder)
+
+
+def test_a_folder_whose_git_was_killed_is_filled(clone: GitRepository, tmp_path: Path) -> None:
+    folder, commit = tmp_path / "files", clone.commit(SUITE)
+    git.fill(folder, clone.root, commit)
+    Path(git.require(folder, "rev-parse", "--absolute-git-dir"), "index.lock").touch()
+    (folder / "suite.json").write_text("half")
+    git.fill(folder, clone.root, commit)
+    assert files(folder)["suite.json"] != "half"
+
+
 def test_a_folder_that_is_no_worktree_any_more_is_made_again(clone: GitRepository) -> None:
     commit = clone.commit(SUITE)
     folder = clone.root / "build" / "files"

@@ -172,14 +172,17 @@ def fill(folder: Path, root: Path, commit: str | None) -> Path:
     if not folder.exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
         require(root, "worktree", "add", *_FORCE, "--detach", str(folder), commit or "HEAD")
+    index = require(folder, "rev-parse", "--absolute-git-dir")
+    Path(index, "index.lock").unlink(missing_ok=True)  # of a git that was killed
     tree = commit
     if tree is None:
         # With the index of `folder`: the user's own does not change.
         top = require(root, "rev-parse", "--show-toplevel")
-        index = require(folder, "rev-parse", "--absolute-git-dir")
+        before = require(folder, "write-tree")
         require(Path(top), f"--git-dir={index}", f"--work-tree={top}", "add", "--all")
         tree = require(folder, "write-tree")
-        require(folder, "reset", "--mixed")
+        require(folder, "read-tree", before)
+        run(folder, "update-index", "-q", "--refresh")  # fails if a file differs
     require(folder, "read-tree", "--reset", "-u", tree)
     require(folder, "clean", "--force", "-d", "--quiet")
     return folder / require(root, "rev-parse", "--show-prefix")
