@@ -48,6 +48,10 @@ def test_without_a_pattern_the_whole_command_is_timed() -> None:
     assert measured("true", "", "/")["command"] > 0
 
 
+def test_a_name_is_one_line() -> None:
+    assert measured("printf 'a\\nb 1'", r"(a\s+b) (\d)", "/") == {"a b": 1.0}
+
+
 def test_a_name_that_is_not_printed_is_that_of_the_command() -> None:
     assert measured("echo : 1 s", r"(\w+)?: (\d+)", "/") == {"command": 1.0}
 

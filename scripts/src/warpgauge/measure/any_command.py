@@ -87,7 +87,8 @@ def _times(command: str, pattern: str, output: str, seconds: float) -> dict[str,
         return {WHOLE: seconds}
     found: dict[str, float] = {}
     for match in re.finditer(pattern, output, re.MULTILINE):
-        name = (match.re.groups > 1 and (match[1] or "").strip()) or WHOLE
+        words = (match[1] or "").split() if match.re.groups > 1 else []
+        name = " ".join(words) or WHOLE
         if name in found:
             raise UserError(
                 f"{command}: it prints {name!r} several times: let the pattern match it once"
