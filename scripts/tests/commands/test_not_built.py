@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+
 import pytest
 from test_unseen_gpu import recorded_elsewhere
 

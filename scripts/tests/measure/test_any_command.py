@@ -25,6 +25,8 @@ NUMBER = r"took ([-\d.,]+)"
         ("took 2.5us.", 2.5e-6),
         ("took 1,500 ns", 1.5e-6),
         ("took 500 tokens/s", 0.002),
+        ("took 2 minutes", 120.0),
+        ("requests/sec took 500", 0.002),
         ("took 500 of 700", 500.0),
         ("took 12 steps", 12.0),
         ("took 500 tokens/sec", 0.002),

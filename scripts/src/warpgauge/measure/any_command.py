@@ -37,8 +37,13 @@ from warpgauge.measure import {module}
 sys.exit({module}.main(*{words!r}, sys.argv[1:]))
 """
 WHOLE = "command"  # name of the row without a pattern, or if that names none
-_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0,
-            "seconds": 1.0, "min": 60.0, "h": 3600.0}  # fmt: skip
+_SECONDS = {
+    **dict.fromkeys(("ns", "nsec"), 1e-9),
+    **dict.fromkeys(("us", "µs", "μs", "usec"), 1e-6),
+    **dict.fromkeys(("ms", "msec", "milliseconds"), 1e-3),
+    **dict.fromkeys(("min", "mins", "minute", "minutes"), 60.0),
+    **dict.fromkeys(("h", "hour", "hours"), 3600.0),
+}  # others are no units, or seconds
 _UNIT = re.compile(r"\s*([^\W\d_]+)?")
 _PER_SECOND = r"\s*(?:/|per )\s*s(?:ec(?:ond)?)?\b"
 _RATE = re.compile(rf"\s*(?:\w+{_PER_SECOND}|{_PER_SECOND}|\w*(?:flops|[bfqt]ps|iops|hz)\b)", re.I)
@@ -113,7 +118,8 @@ def _seconds(command: str, match: re.Match[str]) -> float:
     ):
         fault = f"{text!r} is only a part of a number: let the pattern match all of it"
         raise UserError(f"{command}: {fault}")
-    if _RATE.match(line, behind):
+    label = line[line.rfind("\n", 0, match.start(group)) + 1 : match.start(group)]
+    if _RATE.match(line, behind) or re.search(_PER_SECOND, label):
         if scaled := _SCALED.match(line, behind):  # one side may print GB/s and the other MB/s
             prefix = scaled[1] or ""
             step = 1024.0 if prefix[1:] else 1000.0
