@@ -20,7 +20,7 @@ MOST_LINES_OF = {
     "records": 2322,
     "callables": 2330,
     "statistics": 1280,
-    "verdict": 3039,
+    "verdict": 3046,
     "reports": 3257,
     "measure": 5338,
     "baselines": 782,

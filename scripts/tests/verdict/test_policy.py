@@ -150,6 +150,9 @@ def test_the_tolerance_is_the_last_that_matches_and_no_less_than_the_minimum_eff
         (PINNED.replace("sm_90", "90a"),
          ", resources entry 1.architectures[0]: expected `str` matching regex '^sm_[0-9]+$'; "
          "correct it"),
+        ("[[resources]]\npattern = 'softmax'\n",
+         ", resources entry 1: limits nothing: give one of registers, spills, shared_bytes, "
+         "stack_bytes; correct it"),
         (PINNED + PINNED,
          ", resources entry 2: has the pattern of entry 1; remove one of them"),
         (EFFECT + EFFECT,

@@ -104,7 +104,6 @@ def test_a_benchmark_of_a_new_program_and_one_that_moved_can_have_changed() -> N
         ("registers = 31", False),  # already exceeded
         ('registers = 40\narchitectures = ["sm_80"]', False),
         ("stack_bytes = 0", False),
-        ("", False),
     ],
 )
 def test_a_kernel_may_not_begin_to_exceed_the_policy(

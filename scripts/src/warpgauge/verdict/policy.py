@@ -96,6 +96,9 @@ class Expected(Limit, frozen=True, rename={"percent": "slower_by_at_most_percent
     resources: bool = False
 
 
+_USES = ("registers", "spills", "shared_bytes", "stack_bytes")
+
+
 class Pin(Entry, frozen=True):
     """Limit what matching kernels take, on these architectures (``sm_90``) or on all.
 
@@ -110,13 +113,17 @@ class Pin(Entry, frozen=True):
     shared_bytes: Count | None = None
     stack_bytes: Count | None = None
 
+    def __post_init__(self) -> None:
+        if all(getattr(self, name) is None for name in _USES):
+            raise ValueError(f"limits nothing: give one of {', '.join(_USES)}")
+
     @property
     def key(self) -> str:
         return " ".join((self.pattern.pattern, *self.architectures))
 
     def exceeded(self, before: object, after: object) -> Iterator[str]:
         """Yield what a kernel now takes too much of, but did not; None is no kernel."""
-        for name in ("registers", "spills", "shared_bytes", "stack_bytes"):
+        for name in _USES:
             most, old, new = getattr(self, name), getattr(before, name, 0), getattr(after, name, 0)
             if most is not None and old <= most < new:
                 yield f"{new} {name.replace('_', ' ')} instead of {old}; at most {most}"
