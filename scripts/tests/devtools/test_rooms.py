@@ -18,7 +18,7 @@ MOST_LINES = 500  # of a module
 MOST_LINES_OF = {
     "system": 1942,
     "records": 2322,
-    "callables": 2330,
+    "callables": 2319,
     "statistics": 1280,
     "verdict": 3046,
     "reports": 3257,

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import gc
 import importlib
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -19,6 +18,7 @@ from warpgauge.callables.arrays import ROUNDOFF, Array, Block, Case, Framework, 
 from warpgauge.callables.jax_calls import JaxCall, arrays_in
 from warpgauge.callables.messages import in_a_line
 from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.location import uncollected
 from warpgauge.system.text import plural
 
 if TYPE_CHECKING:
@@ -213,18 +213,6 @@ def _alone(what: str) -> Iterator[None]:
         measuring.reset(token)
 
 
-@contextmanager
-def _no_garbage_collected() -> Iterator[None]:
-    """Garbage may hold a memory pool of PyTorch, whose end within a capture ends the process."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
-
-
 def engine_module() -> Module:
     """Return the compiled engine. Raises UserError if it is not installed."""
     try:
@@ -365,8 +353,9 @@ class Call:
 
     def _captured(self, slot: int, stream: int) -> Issued:
         """Call it while the engine captures its stream: results lie in memory of their own."""
+        # Garbage may hold a memory pool of PyTorch, whose end within a capture ends the process.
         with (
-            _no_garbage_collected(),
+            uncollected(),
             arrays.entered([make() for make in self._memory]),
             arrays.on_stream(stream, self._frameworks),
         ):
