@@ -321,14 +321,19 @@ def _codes(path: Path, inputs: tuple[Path, ...], _built_ns: int) -> Mapping[str,
 def _elsewhere(path: Path, inputs: tuple[Path, ...], _built_ns: int) -> str:
     """Return a digest of what may hold other kernels: PTX, inputs and libraries."""
     around = hashlib.sha256()
-    if not {section.name for section in sections(path.read_bytes())}.isdisjoint(FATBINS):
-        ptx = output_of([tool("cuobjdump"), "-ptx", str(path.resolve())])
-        around.update(UNIQUE.sub(rb"_\1", ptx))
+    around.update(ptx(path))
     for file in inputs:
         if file.suffix != PLAN:
             around.update(hashlib.sha256(file.read_bytes()).digest())
     around.update("\n".join(libraries(path)).encode())
     return around.hexdigest()
+
+
+def ptx(program: Path) -> bytes:
+    """Return what the driver may compile for another GPU; it names source lines, too."""
+    if {section.name for section in sections(program.read_bytes())}.isdisjoint(FATBINS):
+        return b""
+    return stable(output_of([tool("cuobjdump"), "-ptx", str(program.resolve())]))
 
 
 def libraries(program: Path) -> list[str]:

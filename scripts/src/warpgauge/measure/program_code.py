@@ -88,12 +88,10 @@ def code_of(binary: Binary, build: Path, folder: Path) -> ProgramCode:
     host[_LIBRARIES] = sha256("\n".join(cubins.libraries(binary.path)).encode())
     folder.mkdir(parents=True)
     found = cubins.of(binary.path, folder)
-    if not {one.name for one in sections(binary.path.read_bytes())}.isdisjoint(FATBINS):
-        # What the driver may compile for another GPU; it names source lines, too.
-        host[_PTX] = sha256(stable(output_of([tool("cuobjdump"), "-ptx", str(binary.path)])))
+    host[_PTX] = sha256(cubins.ptx(binary.path))
     kernels = {
-        architecture: _kernels([one for one in found if one.architecture == architecture])
-        for architecture in sorted({one.architecture for one in found})
+        architecture: _kernels([cubin for cubin in found if cubin.architecture == architecture])
+        for architecture in sorted({cubin.architecture for cubin in found})
     }
     return ProgramCode(binary, host, kernels, found)
 
@@ -106,7 +104,7 @@ def _library(build: Path, file: str) -> str:
     content = (build / file).read_bytes()
     if Path(file).is_absolute():
         return sha256(content)
-    return sha256(*(one.content for one in sections(content) if one.name in FATBINS))
+    return sha256(*(held.content for held in sections(content) if held.name in FATBINS))
 
 
 def _kernels(held: Sequence[Cubin]) -> dict[str, Kernel]:
@@ -130,7 +128,7 @@ def object_digest(content: bytes) -> str:
     or with code that the linker is still to compile, counts as it is.
     """
     held = sections(content)
-    if not held or any(one.name.startswith(_INTERMEDIATE) for one in held):
+    if not held or any(section.name.startswith(_INTERMEDIATE) for section in held):
         return hashlib.sha256(content).hexdigest()
     return _Object(held).digest()
 
