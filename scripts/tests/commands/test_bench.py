@@ -244,3 +244,11 @@ def test_what_compares_nothing_leaves_no_report(repository: Repository) -> None:
     assert repository.bench("--list") is ExitStatus.OK
     assert "Report: " not in repository.output()[0]
     assert not [*repository.root.rglob("*.html")]
+
+
+def test_energy_is_asked_of_programs_that_need_a_gpu(repository: Repository) -> None:
+    repository.bench("--energy", "--no-confirm")
+    (log,) = repository.root.glob("build/runs/*.log")
+    asked = [line for line in log.read_text().splitlines() if "--energy" in line]
+    assert any("bench_sync" in line for line in asked)
+    assert not any("bench_host" in line for line in asked if "warpgauge bench" not in line)

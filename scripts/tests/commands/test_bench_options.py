@@ -68,6 +68,7 @@ def test_bad_usage_is_one_sentence_and_status_2(
 CONTRADICTIONS = {
     "--budget=60s": ["--processes=5", "--record", "--no-confirm"],
     "--list": ["--self-check"],
+    "--energy": ["--record", "--against=HEAD", "--self-check"],
     "--record": [
         *("--filter=gemm", "--inject=gemm=1.05", "--processes=4"),
         *("--no-build", "--against=main"),

@@ -83,6 +83,7 @@ inline void check_options() {
   require("driven", !is_plain && !is_old);
   require("suite", !is_plain);
   require("no-ceilings", !is_plain);
+  require("energy", !is_plain);
   require("shuffle", is_old);
 }
 

@@ -241,6 +241,15 @@ def test_of_thousands_of_regressions_the_worst_are_listed_and_the_rest_is_counte
     assert line_of(lines, "  z/faster ") < line_of(lines, "  z/gone")
 
 
+def test_energy_is_a_column_where_it_was_measured(loaded: Loader) -> None:
+    rows = [row("gemm/a", energy_joules=0.1478), row("gemm/b")]
+    lines = values(loaded(run(rows)))
+    assert lines[0].split()[-2:] == ["energy", "spread"]
+    assert "147.8 mJ" in lines[line_of(lines, "  a ")]
+    assert "J" not in lines[line_of(lines, "  b ")]
+    assert "energy" not in "\n".join(values(loaded(run(rows[1:]))))
+
+
 SLOW = {"throttled": 7.0, "sm_clock_hz": 1.62e9, "clock_event_reasons": 4.0}
 
 

@@ -181,12 +181,11 @@ def main(command: str, pattern: str, folder: str, names: Sequence[str], argv: Se
     """Be the program of a command. Return its exit status."""
 
     def times(chosen: Sequence[str]) -> Iterator[Mapping[str, object]]:
+        seconds, why = dict[str, float](), f"{command}: this was not printed this time"
         try:
             seconds = measured(command, pattern, folder)
         except UserError as failure:
-            seconds, why = {}, str(failure)
-        else:
-            why = f"{command}: this was not printed this time"
+            why = str(failure)
         for name in chosen:
             known = {"real_time": 1e9 * seconds[name]} if name in seconds else failed(why)
             yield {"name": name, **known}

@@ -389,15 +389,13 @@ class Measuring:
         inputs = {path: None for lane in lanes for one in lane.binaries for path in one.inputs}
         unchanged = partial(self.inputs.require_unchanged, tuple(inputs))
         unchanged()
+        energy = ["--energy"] if self.options.energy else []
         plan = Plan(
             lanes=tuple(lanes),
             rounds=rounds,
             seed=self.options.seed,
             journal=self.journal or journal.scratch(self.scratch),
-            gpu_arguments=(
-                *gpu_arguments(self.options.device),
-                *(["--energy"] if self.options.energy else []),
-            ),
+            gpu_arguments=(*gpu_arguments(self.options.device), *energy),
             deadline_s=self.options.timeout_s,
             isolate=self.isolates,
             environment=gpu_environment(self.options.device),

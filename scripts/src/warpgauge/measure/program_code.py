@@ -8,7 +8,6 @@ longer text, would move them.
 
 from __future__ import annotations
 
-import hashlib
 import re
 import shlex
 from collections import Counter
@@ -129,7 +128,7 @@ def object_digest(content: bytes) -> str:
     """
     held = sections(content)
     if not held or any(section.name.startswith(_INTERMEDIATE) for section in held):
-        return hashlib.sha256(content).hexdigest()
+        return sha256(content)
     return _Object(held).digest()
 
 
