@@ -88,8 +88,8 @@ def test_a_program_that_lost_its_mode_is_not_left_out_by_a_variable(folders: Two
     (folders.root / "base" / "gone").symlink_to("absent")
     argv = ["base", "--env", "A=1,2", "--format=json=told.json"]
     assert ab.main(argv, folders.root) is ExitStatus.NOT_MEASURED
-    told = json.loads((folders.root / "told.json").read_text())["verdicts"]
-    assert [(row["name"], row["outcome"]) for row in told] == [("gone", "ERROR")]
+    rows = json.loads((folders.root / "told.json").read_text())["verdicts"]
+    assert [(row["name"], row["outcome"]) for row in rows] == [("gone", "ERROR")]
 
 
 def test_a_folder_is_compared_with_itself_in_another_environment(folders: TwoFolders) -> None:

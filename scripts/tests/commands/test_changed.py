@@ -76,7 +76,9 @@ def test_the_candidate_is_the_working_tree_by_default(clone: GitRepository) -> N
     assert found(clone, "HEAD")["can_have_changed"] == []
     assert found(clone, "HEAD", "HEAD")["can_have_changed"] == []
     clone.write(CHANGED)
-    assert [one["name"] for one in found(clone, "HEAD")["can_have_changed"]] == ["bench_copy"]
+    assert [program["name"] for program in found(clone, "HEAD")["can_have_changed"]] == [
+        "bench_copy"
+    ]
 
 
 def test_a_filter_limits_what_is_built_and_both_builds_have_no_line_numbers(
@@ -86,8 +88,8 @@ def test_a_filter_limits_what_is_built_and_both_builds_have_no_line_numbers(
     argv = "HEAD", "--filter=^sync/busy", "--architectures=80,100a"
     assert found(clone, *argv)["cannot_have_changed"] == ["sync/busy"]
     assert [targets for _, targets in asked] == [["bench_sync"]] * 2
-    assert all("-DCMAKE_CUDA_ARCHITECTURES=80-real;100a-real" in one for one, _ in asked)
-    assert all(any("without_lines.cmake" in word for word in one) for one, _ in asked)
+    assert all("-DCMAKE_CUDA_ARCHITECTURES=80-real;100a-real" in words for words, _ in asked)
+    assert all(any("without_lines.cmake" in word for word in words) for words, _ in asked)
 
 
 @pytest.mark.usefixtures("asked")

@@ -52,13 +52,15 @@ def test_equal_programs_leave_every_benchmark_as_it_is() -> None:
 def test_what_differs_in_a_program_counts_for_its_benchmarks_alone(code: ProgramCode) -> None:
     found = with_sum(code)
     assert found.cannot_have_changed == ("copy",)
-    assert [(one.name, one.benchmarks) for one in found.can_have_changed] == [("bench_sum", NAMES)]
+    assert [(change.name, change.benchmarks) for change in found.can_have_changed] == [
+        ("bench_sum", NAMES)
+    ]
 
 
 def test_a_kernel_that_differs_is_told_with_what_it_needs_and_its_programs() -> None:
     other = SUM._replace(digest="other", registers=48)
-    both = {name: replace(one, kernels={90: {"sum": SUM}}) for name, one in BASE.items()}
-    after = {name: replace(one, kernels={90: {"sum": other}}) for name, one in BASE.items()}
+    both = {name: replace(code, kernels={90: {"sum": SUM}}) for name, code in BASE.items()}
+    after = {name: replace(code, kernels={90: {"sum": other}}) for name, code in BASE.items()}
     (kernel,) = changes.between("old", "new", both, after).kernels
     assert (kernel.name, kernel.architecture) == ("sum", 90)
     assert kernel.programs == ("bench_copy", "bench_sum")
@@ -81,18 +83,18 @@ def test_new_and_removed_benchmarks_are_neither() -> None:
     found = with_sum(program(NAMES[0], "sum/new", host="other", sum=SUM, max=MAX))
     assert found.new == ("sum/new",)
     assert found.removed == (NAMES[1],)
-    assert [one.benchmarks for one in found.can_have_changed] == [NAMES[:1]]
+    assert [change.benchmarks for change in found.can_have_changed] == [NAMES[:1]]
 
 
 def test_a_benchmark_of_a_new_program_and_one_that_moved_can_have_changed() -> None:
     moved = {"bench_sum": BASE["bench_sum"], "bench_new": BASE["bench_copy"]}
     found = changes.between("old", "new", BASE, moved)
     assert found.cannot_have_changed == NAMES
-    assert [one.benchmarks for one in found.can_have_changed] == [("copy",)]
+    assert [change.benchmarks for change in found.can_have_changed] == [("copy",)]
     into = {**BASE, "bench_copy": program(host="host", copy=SUM)}
     into["bench_sum"] = replace(BASE["bench_sum"], binary=Binary(Path("bench"), (*NAMES, "copy")))
-    (one,) = changes.between("old", "new", BASE, into).can_have_changed
-    assert one.benchmarks == ("copy",)
+    (program_change,) = changes.between("old", "new", BASE, into).can_have_changed
+    assert program_change.benchmarks == ("copy",)
 
 
 @pytest.mark.parametrize(
@@ -112,8 +114,8 @@ def test_a_kernel_may_not_begin_to_exceed_the_policy(
     path = tmp_path / "policy.toml"
     path.write_text(f'[[resources]]\npattern = "^su"\n{pins}\n')
     found = with_sum(program(*NAMES, sum=SUM._replace(registers=48), max=MAX))
-    told = changes.limited(found, policy.load(path)).beyond_policy
-    assert [("48 registers instead of 32" in line, "entry 1" in line) for line in told] == [
+    lines = changes.limited(found, policy.load(path)).beyond_policy
+    assert [("48 registers instead of 32" in line, "entry 1" in line) for line in lines] == [
         (True, True)
     ] * beyond
 

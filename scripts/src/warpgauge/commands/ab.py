@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""warpgauge ab: two builds of another project's Google Benchmark programs, in pairs."""
+"""warpgauge ab: two builds, environments or commands of other projects, in pairs."""
 
 from __future__ import annotations
 

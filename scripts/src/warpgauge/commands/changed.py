@@ -53,7 +53,7 @@ class _ChangedCommand(MeasuringCommand):
         with self.begun(logs=False) as (measuring, held):
             held.enter_context(self.alone_in(self.work))
             sides = [self._programs(measuring, commit) for commit in (base, candidate)]
-            names = {name for side in sides for one in side.values() for name in one.binary.names}
+            names = {name for side in sides for code in side.values() for name in code.binary.names}
             selection.required(self.options.filter, sorted(names))
             found = changes.between(_name(base), _name(candidate), *sides)
         if rules is not None:
@@ -63,8 +63,8 @@ class _ChangedCommand(MeasuringCommand):
 
     def _programs(self, measuring: Measuring, commit: str | None) -> Programs:
         """Build the selected programs of a commit, or of the working tree. Raises UserError."""
-        name = _name(commit)
-        measuring.note(f"Building {name}")
+        side = _name(commit)
+        measuring.note(f"Building {side}")
         root = git.fill(self.work / "changed", self.root, commit)
         settings = [
             "--fresh",  # a setting that the other side left must not stay
@@ -77,18 +77,18 @@ class _ChangedCommand(MeasuringCommand):
                 folder = build.build(root, "release", say, settings, self._targets)
             found = selection.chosen(measuring.found(folder), self.options.filter)
             built = {binary.path.name: binary for binary in found if binary.is_built}
-            if faults := [f"{program} {one.fault}" for program, one in built.items() if one.fault]:
+            if faults := [f"{name} {own.fault}" for name, own in built.items() if own.fault]:
                 raise UserError(faults[0])
-            return {program: code_of(one, folder, kept / program) for program, one in built.items()}
+            return {name: code_of(own, folder, kept / name) for name, own in built.items()}
         except (UserError, OSError) as fault:
-            why = f"{name} cannot be built and read here: {fault}"
+            why = f"{side} cannot be built and read here: {fault}"
             raise UserError(why, ExitStatus.NOT_MEASURED) from fault
 
     def _targets(self, folder: Path) -> list[str]:
         """Return the programs that may have a benchmark of --filter."""
         programs = [discovery.unlisted(program) for program in manifest.read(folder).programs]
         may_match = partial(selection.may_match, self.options.filter)
-        targets = [one.path.name for one in programs if may_match(one.family)]
+        targets = [program.path.name for program in programs if may_match(program.family)]
         return targets or ["warpgauge_benchmarks"]
 
 

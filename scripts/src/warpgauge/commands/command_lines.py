@@ -243,7 +243,7 @@ def changed() -> Parser:
 def architectures(text: str) -> str:
     """Parse ``80,90a`` as CMake's list of machine code, without PTX."""
     if re.fullmatch(r"[1-9]\d{1,2}[af]?(,[1-9]\d{1,2}[af]?)*", text, re.ASCII):
-        return ";".join(f"{one}-real" for one in text.split(","))
+        return ";".join(f"{number}-real" for number in text.split(","))
     raise argparse.ArgumentTypeError(f"{typed(text)} is no list of architectures, e.g. 80,90a")
 
 

@@ -82,7 +82,7 @@ def _objects(value: object, key: str, place: Place) -> list[Object]:
     if isinstance(members, dict):
         members = [{"name": key, **of} if isinstance(of, dict) else of
                    for key, of in members.items()]  # fmt: skip
-    if not isinstance(members, list) or not all(isinstance(one, dict) for one in members):
+    if not isinstance(members, list) or not all(isinstance(member, dict) for member in members):
         raise misfit(value, key, "a list of objects", place)
     return members
 

@@ -86,10 +86,10 @@ def limited(found: Changes, policy: Policy) -> Changes:
 def between(base: str, candidate: str, before: Programs, after: Programs) -> Changes:
     """Compare the programs of two builds, which have these names."""
     names = [
-        {name for one in side.values() for name in one.binary.names} for side in (before, after)
+        {name for code in side.values() for name in code.binary.names} for side in (before, after)
     ]
     # A new program has kernels, too, which a policy may limit.
-    nothing = {name: ProgramCode(one.binary, {}, {}, ()) for name, one in after.items()}
+    nothing = {name: ProgramCode(code.binary, {}, {}, ()) for name, code in after.items()}
     added, before = after.keys() - before.keys(), {**nothing, **before}
     cannot: list[str] = []
     changed: list[ProgramChange] = []
@@ -110,7 +110,7 @@ def between(base: str, candidate: str, before: Programs, after: Programs) -> Cha
     return Changes(
         base,
         candidate,
-        tuple(sorted({architecture for one in after.values() for architecture in one.kernels})),
+        tuple(sorted({architecture for code in after.values() for architecture in code.kernels})),
         tuple(cannot),
         tuple(changed),
         tuple(sorted(names[1] - names[0])),
@@ -126,10 +126,10 @@ def _difference(old: ProgramCode, new: ProgramCode) -> tuple[tuple[str, ...], li
     sides = [
         {
             (architecture, name): kernel
-            for architecture, own in one.kernels.items()
+            for architecture, own in code.kernels.items()
             for name, kernel in own.items()
         }
-        for one in (old, new)
+        for code in (old, new)
     ]
     both = sorted({**sides[0], **sides[1]})
     return host, [key for key in both if sides[0].get(key) != sides[1].get(key)]
