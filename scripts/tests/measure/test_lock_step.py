@@ -32,7 +32,6 @@ from warpgauge.measure.ab_run import Side
 from warpgauge.measure.drive_lines import End, Fault, Ratio, Report
 from warpgauge.measure.journal import Journal
 from warpgauge.measure.plan import Plan, TurnResult
-from warpgauge.measure.runner import PersistentThrottling
 from warpgauge.system import process
 from warpgauge.system.errors import UserError
 from warpgauge.system.process import Ending
@@ -144,78 +143,6 @@ def loading(once: Plan) -> Plan:
         for lane in once.lanes
     )
     return replace(once, lanes=tuple(lanes))
-
-
-def test_all_rounds_of_programs_that_load_share_a_driver(folder: Path) -> None:
-    make(folder)
-    run = measured(folder, loads=True)
-    run.require_right(set(TIMES))
-    assert len([*folder.glob("**/*.plan")]) == 1
-    assert [one.side for one in run.seen.outcomes] == [*SIDES, *SIDES[::-1], *SIDES]
-    assert [turn.round for turn in run.seen.turns] == [1, 1, 2, 2, 3, 3]
-
-
-def test_what_failed_in_a_round_of_a_shared_driver_is_not_tried_in_the_next(folder: Path) -> None:
-    make(folder, {"candidate": {"gemm/b": "crash"}})
-    run = measured(folder, loads=True)
-    run.require_right(TIMES.keys() - {"gemm/b"})
-    assert errors(run.rows("candidate")).keys() == {"gemm/b"}
-    crashes = [
-        line
-        for path in folder.glob("**/*.lines")
-        for line in drive_lines.recorded(path)
-        if isinstance(line, Fault)
-    ]
-    assert len(crashes) == 1
-    assert run.rows("base")["gemm/b"]["process_rounds"] == [1, 2, 3]
-
-
-@pytest.mark.parametrize("loads", [False, True])
-def test_a_program_that_never_starts_is_tried_in_one_round(folder: Path, *, loads: bool) -> None:
-    make(folder)
-    fake_binary.make(folder / "candidate", "gemm", TIMES, faults={"always": "no start"})
-    run = measured(folder, loads=loads)
-    assert (folder / "candidate" / "bench_gemm.count").stat().st_size == 2  # in a pair, and alone
-    assert errors(run.rows("candidate")).keys() == TIMES.keys()
-    assert len(run.remarks) == 1
-    assert all(row["process_rounds"] == [1, 2, 3] for row in run.rows("base").values())
-
-
-@pytest.mark.parametrize(
-    ("loads", "left", "drivers", "rounds"),
-    [(False, [9, 1, 0], 2, 2), (True, [2, 1, 0], 2, 3), (True, [9], 1, 5), (True, [0], 0, 0)],
-)
-def test_no_more_rounds_run_than_fit(
-    folder: Path, *, loads: bool, left: list[int], drivers: int, rounds: int
-) -> None:
-    make(folder)
-    once = replace(plan(folder, processes=5, sides=SIDES), rounds_left=iter(left).__next__)
-    outcomes = list(runner.run(loading(once) if loads else once, Seen()))
-    assert len([*folder.glob("**/*.plan")]) == drivers
-    assert {one.round for one in outcomes} == {*range(1, rounds + 1)}
-    assert all(one.report.rows.keys() == TIMES.keys() for one in outcomes)
-    for side in SIDES:
-        processes = folder / side / "bench_gemm.count"
-        assert (processes.stat().st_size if rounds else 0) == rounds
-
-
-def test_rounds_before_the_gpu_became_slow_are_kept(folder: Path) -> None:
-    slow = {str(number): {"throttled": 1.0} for number in range(3, 40)}
-    make(folder, counters=slow)
-    journal = Journal(folder / "x.journal")
-    once = loading(replace(plan(folder, processes=6, sides=SIDES), journal=journal))
-    with pytest.raises(PersistentThrottling):
-        list(runner.run(once, Seen()))
-    counted = folder / "base" / "bench_gemm.count"
-    before = counted.stat().st_size
-    make(folder)  # the GPU has cooled down
-    resumed = replace(once, journal=Journal(journal.folder))
-    outcomes = list(runner.run(resumed, Seen()))
-    assert counted.stat().st_size == before + 4  # rounds 3 to 6
-    assert [one.round for one in outcomes] == [1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6]
-    rows = [row for one in outcomes for row in one.report.rows.values()]
-    assert len(rows) == 2 * 6 * len(TIMES)
-    assert not any("throttled" in row.counters for row in rows)
 
 
 def test_the_seconds_of_the_programs_are_those_of_the_round(
