@@ -30,6 +30,7 @@ from warpgauge.measure import (
     selection,
 )
 from warpgauge.measure.discovery import Binary
+from warpgauge.measure.options import QUICK_PROCESSES
 from warpgauge.measure.plan import Lane, Plan
 from warpgauge.records.benchmark_filter import hint
 from warpgauge.records.counters import TIME_ERROR, Clock
@@ -101,13 +102,13 @@ class Fidelity:
                     raise
                 if timers is not None:
                     say(f"{timers.path.name}, without CUPTI")
-                    rows = self._rows(timers, options.processes, scratch)
+                    rows = self._rows(timers, QUICK_PROCESSES, scratch)
         if timers is not None:
             lines = naive.joined(findings, rows)
             naive.print_table(lines, self.results)
             self._note(finding.summary(findings))  # it explains the exit status
             return naive.status(findings, lines)
-        facts = {**machine_context.source(self.root), "processes": str(options.processes)}
+        facts = {**machine_context.source(self.root), "processes": str(QUICK_PROCESSES)}
         context = {"warpgauge_format": FORMAT, **probe.context, **facts}
         return formats.deliver(
             (context, findings),
@@ -120,15 +121,14 @@ class Fidelity:
         sources = (self.root / "benchmarks").rglob("*.c*")
         families = {path.stem for path in sources if path.suffix in SOURCES}
         family = self.options.binary.removeprefix("bench_")
-        if self.options.build and families and family not in families:
+        if families and family not in families:
             raise UserError(f"there is no family {typed(family)}{hint(family, families)}")
 
     def _built(self) -> Path:
-        if self.options.build:
-            process.require_gpu()
-            environment.provide(environment.BUILD, self._note)
-            with progress.build_status(self.notes) as say:
-                build.build(self.root, "release", say)
+        process.require_gpu()
+        environment.provide(environment.BUILD, self._note)
+        with progress.build_status(self.notes) as say:
+            build.build(self.root, "release", say)
         return self.root / "build" / "release" / "benchmarks"
 
     def _binary(self, folder: Path, scratch: Path) -> Binary:
@@ -153,11 +153,9 @@ class Fidelity:
         """Raise UserError for a program that is not there."""
         if path.exists():
             return
-        no_compiler = self.options.build and build.cuda_compiler() is None
+        no_compiler = build.cuda_compiler() is None
         typed_wrong = not (self.options.naive or no_compiler)
         status = ExitStatus.BAD_USAGE if typed_wrong else ExitStatus.NOT_MEASURED
-        if not self.options.build:
-            raise UserError(f"{path} does not exist: build first (omit --no-build)", status)
         raise UserError(
             f"the build made no {path.name}: no family has this name, or nvcc, which the GPU "
             "benchmarks need, is missing",
@@ -190,7 +188,7 @@ class Fidelity:
         First all without CUPTI: what is traced takes a process of its own for each.
         """
         say(f"{plural(len(binary.names), 'benchmark')}, without CUPTI")
-        plain = {row.name: row for row in self._rows(binary, self.options.processes, scratch)}
+        plain = {row.name: row for row in self._rows(binary, QUICK_PROCESSES, scratch)}
         for name in binary.names:
             if fault := _fault(plain[name]):
                 findings.append(Finding(name, error=fault))

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warpgauge.commands.arguments import MANIFEST, PYTHON, Parser, add, group
-from warpgauge.measure.options import QUICK_PROCESSES
 from warpgauge.records.benchmark_filter import matches
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import typed
@@ -21,8 +20,6 @@ class Options:
     """What the user asked for."""
 
     filter: str
-    processes: int
-    build: bool
     format: Sequence[str]
     binary: str  # the program's name as it lies in the build's folder
     kernels: Path | None = None  # a manifest, whose kernels bench_external measures
@@ -62,9 +59,7 @@ def command_line() -> Parser:
     what.add_argument("what", metavar="WHAT", nargs="?", default=_OURS, help="a family, a manifest "
         f"of kernels (*{MANIFEST}), a file of benchmarks (*{PYTHON}), or {_NAIVE}: the usual "
         f"timers of one kernel, beside replay times and CUPTI's; default {_OURS}")
-    add(what, "--filter", "--no-build")
-    add(what, "--processes", default=QUICK_PROCESSES, help="processes without CUPTI, in addition "
-        f"to the one with it; default {QUICK_PROCESSES}")
+    add(what, "--filter")
     add(what, "--format", help="write the findings as json, to standard output or FILE")
     # fmt: on
     return parser

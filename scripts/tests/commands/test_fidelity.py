@@ -94,7 +94,7 @@ def test_a_time_that_is_longer_or_shorter_than_it_may_is_outside(
 def test_the_findings_are_written_and_replace_their_own_kind(repository: Repository) -> None:
     make(repository)
     out = repository.root / "findings.json"
-    assert run(repository, f"--format=json={out}", "--processes", "3") is ExitStatus.OK
+    assert run(repository, f"--format=json={out}") is ExitStatus.OK
     document = json.loads(out.read_text())
     context = [document["context"][key] for key in ("warpgauge_format", "gpu_name", "commit")]
     assert context == ["fidelity/1", "NVIDIA Fake", "0123456789" * 4]
@@ -198,8 +198,6 @@ def test_a_build_without_cupti_or_nvcc_is_told_apart(
         with pytest.raises(UserError, match="the build made no bench_fidelity") as caught:
             run(repository)
         assert caught.value.status is status
-    with pytest.raises(UserError, match="omit --no-build"):
-        run(repository, "--no-build")
 
 
 def test_a_family_without_a_source_is_refused_before_the_build(
@@ -219,8 +217,6 @@ def test_a_family_without_a_source_is_refused_before_the_build(
         with pytest.raises(UserError, match=f"^{re.escape(said)}$") as caught:
             run(repository, name)
         assert caught.value.status is ExitStatus.BAD_USAGE
-    with pytest.raises(UserError, match="bench_nope does not exist: build first"):
-        run(repository, "nope", "--no-build")  # an older build may have left it
 
 
 @pytest.mark.parametrize(
@@ -232,7 +228,7 @@ def test_a_family_without_a_source_is_refused_before_the_build(
         ("", "is not a family"),
         ("--format=json=/no/such/folder", "No such file or directory"),
         ("--format=markdown", "NAME is one of json"),
-        *((word, "see --help") for word in ("--processes=0", "--unknown")),
+        ("--unknown", "see --help"),
     ],
 )
 def test_wrong_usage_is_told(repository: Repository, word: str, said: str) -> None:

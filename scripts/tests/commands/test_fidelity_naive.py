@@ -109,10 +109,9 @@ def test_missing_programs_and_cupti_are_told_before_anything_runs(
         ("bench_fidelity", "bench_fidelity"),
     ):
         (repository.built / "benchmarks" / name).unlink()
-        for more in ((), ("--no-build",)):
-            with pytest.raises(UserError, match=said) as caught:
-                run(repository, *more)
-            assert caught.value.status is ExitStatus.NOT_MEASURED
+        with pytest.raises(UserError, match=said) as caught:
+            run(repository)
+        assert caught.value.status is ExitStatus.NOT_MEASURED
 
 
 def test_a_program_that_cannot_list_is_told(repository: Repository) -> None:

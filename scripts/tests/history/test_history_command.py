@@ -59,9 +59,8 @@ def test_the_newest_time_stands_beside_the_median_before(history: History) -> No
         ["a/b", "4", "2026-11-04", "1.200 µs", "+18.8 %"],
         ["c/d", "4", "2026-11-04", "2.000 µs", "0.00 %"],
     ]
-    rows = history.rows("show", "--nights=2", "--filter=a")  # the last ones alone
-    assert rows[0] == ["NVIDIA Test · 2 nights, 2026-11-03 … 2026-11-04"]
-    assert rows[2:-1] == [["a/b", "2", "2026-11-04", "1.200 µs", "+18.8 %"]]
+    rows = history.rows("show", "--filter=a")
+    assert rows[2:-1] == [["a/b", "4", "2026-11-04", "1.200 µs", "+18.8 %"]]
 
 
 def test_of_a_series_every_night_is_shown(history: History) -> None:
@@ -77,8 +76,6 @@ def test_of_a_series_every_night_is_shown(history: History) -> None:
         ["2026-11-04", "0404040404", "12345678", "580.1", "–", "–", "not in the suite"],
     ]
     assert history.rows("series", "a/b")[1:7] == [["a/b"], *told]
-    # The nights before are those that are shown.
-    assert history.rows("series", "a/b", "--nights=2")[3][-1] == "–"
 
 
 def test_a_change_is_that_of_the_ratios_where_nights_have_the_same_base(history: History) -> None:
@@ -311,11 +308,6 @@ def test_too_few_nights_to_find_changes_in_are_told(
     assert told[1] == ["0 changes"]
     assert len(told[2:]) == few
     assert all("10 nights" in row[0] for row in told[2:])
-
-
-def test_changes_are_searched_in_the_last_nights_if_asked(history: History) -> None:
-    history.nights(steps())
-    assert [row[0] for row in history.rows("changes", "--nights=30")[2:3]] == ["c/x"]
 
 
 def test_a_change_that_a_policy_expects_has_its_reason_as_the_cause(history: History) -> None:

@@ -21,7 +21,6 @@ from warpgauge.commands.arguments import (
     group,
     input_file,
     percentage,
-    positive,
     revision,
 )
 from warpgauge.reports.format import FORMATS
@@ -151,27 +150,26 @@ def _add_baselines(where: argparse._ActionsContainer) -> None:
 def history() -> Parser:
     parser = Parser(
         prog="warpgauge history",
-        description="""\
+        description=f"""\
 Show the results of the nightly runs. They are on the branch history, which the
 workflow nightly extends; get it with git fetch origin history.
 
-  show         each benchmark's newest time, and the median of the nights before
-  series NAME  a benchmark night by night: its time, the error of that time, and
-               where it was measured
+  show         each benchmark's newest time, and the median of the nights before,
+               of the last {NIGHTS}
+  series NAME  a benchmark in the last {NIGHTS} nights: its time, the error of that
+               time, and where it was measured
   changes      in which night times changed, and which commits are in between.
                Changes of machine, driver or GPU are apart from changes of code
   export       every time with its night, as CSV""",
         epilog="Exit status: 0 done; 2 bad usage, or no history; 3 done, but some lines of the "
         "history\ncannot be read (listed on standard error).",
     )
-    what = group(parser, "arguments", "%(prog)s show --filter '^gemm/' --nights 14")
+    what = group(parser, "arguments", "%(prog)s show --filter '^gemm/'")
     what.add_argument("command", choices=("show", "series", "changes", "export"), metavar="COMMAND",
         help="show, series, changes or export")
     what.add_argument("name", metavar="NAME", nargs="?", help="benchmark, for series")
     what.add_argument("--gpu", metavar="SLUG", default="", help="GPU model, e.g. nvidia-h200; "
         "default: all")
-    what.add_argument("--nights", metavar="N", type=positive, help="use the last N nights; "
-        f"default: {NIGHTS} for show and series, otherwise all")
     add(what, "--filter")
     return parser
 

@@ -32,8 +32,6 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
     is_series = given.command == "series"
     if is_series is not bool(given.name) or (is_series and given.filter):
         raise UserError("history series takes the name of a benchmark, the others --filter")
-    if given.nights is None and given.command in ("show", "series"):
-        given.nights = command_lines.NIGHTS
     console = Output(highlight=False)
     history = History.at(root, BRANCH)
     try:
@@ -46,7 +44,7 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
                 streams.write(_csv(history, given))
             else:
                 for _, nights, names in _selected(history, given):
-                    show.newest(nights, names, console)
+                    show.newest(nights[-command_lines.NIGHTS :], names, console)
         streams.write(shown.get())
     finally:
         status = left_out(history.faults)
@@ -65,7 +63,7 @@ def _selected(history: History, given: Namespace) -> Iterator[tuple[str, list[Ni
         known |= own
         names = [*matching(given.filter, own)]
         is_empty = is_empty and not names
-        yield model, nights[-(given.nights or 0) :], names
+        yield model, nights, names
     if is_empty and given.filter:
         near = hint(given.filter, known)
         raise UserError(f"no benchmark matches --filter {typed(given.filter)}{near}")
@@ -75,7 +73,7 @@ def _show_series(history: History, given: Namespace, console: Output) -> None:
     known = set[str]()
     for _, nights in history.models(given.gpu):
         known.update(name for night in nights for name in (*night.benchmarks, *night.unmeasured))
-        show.every_night(nights[-given.nights :], given.name, console)
+        show.every_night(nights[-command_lines.NIGHTS :], given.name, console)
     if given.name not in known:
         near = hint(given.name, known)
         raise UserError(f"the history has no benchmark {typed(given.name, 200)}{near}")
