@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ import shell
 from hand_made_cubin import cubin
 from warpgauge.measure import build, program_code, toolkit
 from warpgauge.measure.discovery import Binary
-from warpgauge.measure.program_code import Kernel, code_of, object_digest
+from warpgauge.measure.program_code import Kernel, code_of, linked, object_digest
 from warpgauge.system.environment import ROOT
 
 _SOURCE = """
@@ -116,6 +117,26 @@ def test_a_comment_does_not_count_where_code_holds_the_numbers_of_its_lines(
         (made,) = built.rglob("made.cpp.o")
         found.append(object_digest(made.read_bytes()))
     assert found[0] == found[1] != found[2]
+
+
+def test_an_object_that_the_linker_left_out_is_not_of_the_program(tmp_path: Path) -> None:
+    parts = {
+        "main": 'extern "C" int used(); int main() { return used(); }',
+        "used": 'static int count; extern "C" int used() { return ++count; }',
+        "spare": 'static int count; extern "C" int spare() { return ++count; }',
+        "locals": "static volatile int count = [] { return 1; }();",
+    }
+    for name, source in parts.items():
+        (tmp_path / f"{name}.cpp").write_text(source)
+    cxx = os.environ.get("CXX", "c++")
+    run = partial(subprocess.run, check=True, cwd=tmp_path)
+    run([cxx, "-c", *(f"{name}.cpp" for name in parts)])
+    run(["ar", "rc", "library.a", "used.o", "spare.o"])
+    run([cxx, "main.o", "library.a", "-o", "program"])
+    objects = {name: (tmp_path / f"{name}.o").read_bytes() for name in parts}
+    assert linked(objects, tmp_path / "program") == ["main", "used", "locals"]
+    run(["strip", "program"])  # so that nothing is known of it
+    assert linked(objects, tmp_path / "program") == [*parts]
 
 
 @pytest.mark.parametrize("content", [b"", b"\x7fELF\x02\x01", b"text"])

@@ -13,6 +13,7 @@ import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -76,8 +77,12 @@ def code_of(binary: Binary, build: Path, folder: Path) -> ProgramCode:
     # Newer versions quote what a shell would split.
     files = [shlex.split(line)[0] if "'" in line else line for line in lines]
     context = _CONTEXT.format(binary.path.name)
-    objects = [file for file in files if file.endswith(".o") and Path(file).name != context]
-    host = {file: object_digest((build / file).read_bytes()) for file in objects}
+    objects = {
+        file: (build / file).read_bytes()
+        for file in files
+        if file.endswith(".o") and Path(file).name != context
+    }
+    host = {file: object_digest(objects[file]) for file in linked(objects, binary.path)}
     host |= {file: _library(build, file) for file in files if _LIBRARY.search(file)}
     host |= {
         str(file): sha256(file.read_bytes()) for file in binary.inputs if file.suffix != cubins.PLAN
@@ -119,6 +124,34 @@ def _kernels(held: Sequence[Cubin]) -> dict[str, Kernel]:
     }
 
 
+def linked(objects: Mapping[str, bytes], program: Path) -> list[str]:
+    """Return which of these objects may be in the program.
+
+    Of a static library the linker leaves out an object of which it needs no symbol. So one is not
+    in a program that has none of the symbols that no other object defines.
+    """
+    there = _defined(program.read_bytes(), local=True)  # what is hidden is local in a program
+    own = {file: _defined(content) for file, content in objects.items()}
+    times = Counter(chain.from_iterable(own.values()))
+    alone = {file: {name for name in names if times[name] == 1} for file, names in own.items()}
+    return [file for file, names in alone.items() if not (names and there) or names & there]
+
+
+def _defined(content: bytes, *, local: bool = False) -> set[bytes]:
+    """Return the names of the symbols that others can refer to, and `local` ones; () if unknown."""
+    held = sections(content)
+    return {
+        name
+        for name, info, _, section, *_ in (() if _is_opaque(held) else _Object(held).symbols)
+        if section != _ABSENT and (local or info >> 4 != _LOCAL)
+    }
+
+
+def _is_opaque(held: Sequence[Section]) -> bool:
+    """Return whether an object is of another format, or has code for the linker to compile."""
+    return not held or any(section.name.startswith(_INTERMEDIATE) for section in held)
+
+
 def object_digest(content: bytes) -> str:
     """Return a digest of what an object file adds to a program on the host.
 
@@ -127,9 +160,7 @@ def object_digest(content: bytes) -> str:
     or with code that the linker is still to compile, counts as it is.
     """
     held = sections(content)
-    if not held or any(section.name.startswith(_INTERMEDIATE) for section in held):
-        return sha256(content)
-    return _Object(held).digest()
+    return sha256(content) if _is_opaque(held) else _Object(held).digest()
 
 
 class _Object:
