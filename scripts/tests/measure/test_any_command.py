@@ -107,6 +107,32 @@ def test_its_program_lists_selects_and_reports(
     assert any_command.provide(*asked) == folder
 
 
+def test_the_results_that_a_command_writes_are_its_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "hyperfine.json"
+
+    def write(*commands: str) -> None:
+        results = [{"command": name, "times": [0.25, 0.5, 0.75]} for name in commands]
+        file.write_text(json.dumps({"results": results}))
+
+    write("a", "b")
+    command = 'cp hyperfine.json "$WARPGAUGE_RESULTS"'
+    assert measured(command, "", str(tmp_path)) == {"a": 0.5, "b": 0.5}
+    assert measured(f"{command}; echo took 1", NUMBER, str(tmp_path)) == {"command": 1.0}
+    folder = any_command.provide(tmp_path / "build", command, "", 60.0, tmp_path)
+    write("a")
+    report = tmp_path / "report.json"
+    subprocess.run([folder / any_command.WHOLE, f"--benchmark_out={report}"], check=True)
+    first, second = json.loads(report.read_text())["benchmarks"]
+    assert first["real_time"] == pytest.approx(5e8)
+    assert second["error_occurred"]
+    file.write_text("{")
+    with pytest.raises(UserError):
+        measured(command, "", str(tmp_path))
+
+
 def test_a_command_that_hangs_or_prints_without_end_is_a_failure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -141,7 +141,8 @@ def ab() -> Parser:
     what.add_argument("candidate", type=path, metavar="CANDIDATE_FOLDER", nargs="?", help="the "
         "programs to judge")
     what.add_argument("--command", metavar=("BASE", "CANDIDATE"), nargs=2, help="instead of "
-        "folders: two commands of the shell, each run once a process; their time is compared")
+        "folders: two commands of the shell. The rows are those of the result file that they write "
+        "to $WARPGAUGE_RESULTS, or one, the time of the command")
     what.add_argument("--env", metavar="NAME=BASE,CANDIDATE", type=environment, help="with one "
         f"folder, or a file of benchmarks in Python (*{PYTHON}): compare two values of a variable, "
         "e.g. of LD_LIBRARY_PATH, or of PATH for two environments of Python")

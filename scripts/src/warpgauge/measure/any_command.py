@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs that stand in for others: a command, or a program with another environment.
 
-By `provide` any command becomes a program of Google Benchmark, and is measured like others. A row
-is the time of the whole command, or a number that it prints. A time that it prints is that; a rate,
-such as 950 tokens/s, counts as the time of one unit; of bytes and the like, of 10^12.
+By `provide` any command becomes a program of Google Benchmark, and is measured like others. Its
+rows are those of the result file that it writes to $WARPGAUGE_RESULTS, or the numbers that it
+prints, or the time of the whole command. A time that it prints is that; a rate, such as
+950 tokens/s, counts as the time of one unit; of bytes and the like, of 10^12.
 
-What is written runs `main` of this module, which needs the standard library only.
+What is written runs `main` of this module.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from warpgauge.records.load import load
 from warpgauge.system import process
 from warpgauge.system.atomic import replace_all
 from warpgauge.system.errors import UserError
@@ -37,6 +39,7 @@ from warpgauge.measure import {module}
 sys.exit({module}.main(*{words!r}, sys.argv[1:]))
 """
 WHOLE = "command"  # name of the row without a pattern, or if that names none
+_RESULTS = "WARPGAUGE_RESULTS"
 _SECONDS = {
     **dict.fromkeys(("ns", "nsec"), 1e-9),
     **dict.fromkeys(("us", "µs", "μs", "usec"), 1e-6),
@@ -60,11 +63,13 @@ def measured(command: str, pattern: str, folder: str) -> dict[str, float]:
     """Run the command in a folder, and return its times in seconds by name. Raises UserError."""
     began = time.perf_counter()
     with (
+        tempfile.TemporaryDirectory() as own,
         tempfile.TemporaryFile() as errors,
         subprocess.Popen(
             command,
             shell=True,
             cwd=folder,
+            env={**os.environ, _RESULTS: f"{own}/results"},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=errors,
@@ -79,17 +84,19 @@ def measured(command: str, pattern: str, folder: str) -> dict[str, float]:
         seconds = time.perf_counter() - began
         errors.seek(0)
         words = errors.read(_MOST_OUTPUT).decode(errors="replace").strip()
-    output = content.decode(errors="replace")
-    if running.returncode:
-        raise UserError(
-            f"{command}: it ended with status {running.returncode}: {_cut(words or output)}"
-        )
-    return _times(command, pattern, output, seconds)
+        output = content.decode(errors="replace")
+        if running.returncode:
+            raise UserError(
+                f"{command}: it ended with status {running.returncode}: {_cut(words or output)}"
+            )
+        return _times(command, pattern, output, seconds, Path(own, "results"))
 
 
-def _times(command: str, pattern: str, output: str, seconds: float) -> dict[str, float]:
+def _times(
+    command: str, pattern: str, output: str, seconds: float, results: Path
+) -> dict[str, float]:
     if not pattern:
-        return {WHOLE: seconds}
+        return _of_file(command, results) if results.exists() else {WHOLE: seconds}
     found: dict[str, float] = {}
     for match in re.finditer(pattern, output, re.MULTILINE):
         words = (match[1] or "").split() if match.re.groups > 1 else []
@@ -102,6 +109,13 @@ def _times(command: str, pattern: str, output: str, seconds: float) -> dict[str,
     if not found:
         raise UserError(f"{command}: it prints nothing that {pattern!r} matches: {_cut(output)}")
     return found
+
+
+def _of_file(command: str, results: Path) -> dict[str, float]:
+    rows = load(results).rows.values()
+    if failed := [f"{row.name}: {row.error}" for row in rows if row.error and not row.skipped]:
+        raise UserError(f"{command}: {failed[0]}")
+    return {row.name: row.seconds for row in rows if not row.error}
 
 
 def _seconds(command: str, match: re.Match[str]) -> float:
@@ -140,11 +154,15 @@ def _cut(text: str) -> str:
 def provide(build: Path, command: str, pattern: str, deadline_s: float, scratch: Path) -> Path:
     """Run the command once, and return a folder in `build` with its program. Raises UserError."""
     here = str(Path.cwd())
-    first = process.run(["/bin/sh", "-c", command], deadline_s, scratch, told="first")
+    results = scratch / "results"
+    results.unlink(missing_ok=True)
+    first = process.run(
+        ["/bin/sh", "-c", command], deadline_s, scratch, {_RESULTS: str(results)}, told="first"
+    )
     if first.status or first.ended_for:
         how = first.ended_for or f"ended with status {first.status}"
         raise UserError(f"{command}: it {how}: {_cut(first.stderr or first.stdout)}")
-    names = [*_times(command, pattern, first.stdout, first.seconds)]
+    names = [*_times(command, pattern, first.stdout, first.seconds, results)]
     digest = hashlib.sha256(repr((command, pattern, here)).encode()).hexdigest()[:8]
     slug = "-".join(re.findall(r"[\w.]+", command))[:_LONGEST_SLUG].strip("-.")
     made = build / "commands" / f"{slug}-{digest}"
@@ -181,7 +199,7 @@ def main(command: str, pattern: str, folder: str, names: Sequence[str], argv: Se
     """Be the program of a command. Return its exit status."""
 
     def times(chosen: Sequence[str]) -> Iterator[Mapping[str, object]]:
-        seconds, why = dict[str, float](), f"{command}: this was not printed this time"
+        seconds, why = dict[str, float](), f"{command}: this was not measured this time"
         try:
             seconds = measured(command, pattern, folder)
         except UserError as failure:
