@@ -20,16 +20,16 @@ MOST_LINES_OF = {
     "records": 2322,
     "callables": 2319,
     "statistics": 1280,
-    "verdict": 3046,
+    "verdict": 3053,
     "reports": 3257,
-    "measure": 5368,
+    "measure": 5403,
     "baselines": 782,
     "external": 1499,
-    "why": 2946,
+    "why": 2947,
     "fleet": 795,
     "history": 1385,
     "github": 2454,
-    "commands": 4617,
+    "commands": 4613,
 }
 
 # What each room may import, beside itself.

@@ -152,7 +152,9 @@ def test_the_tolerance_is_the_last_that_matches_and_no_less_than_the_minimum_eff
          "correct it"),
         ("[[resources]]\npattern = 'softmax'\n",
          ", resources entry 1: limits nothing: give one of registers, spills, shared_bytes, "
-         "stack_bytes; correct it"),
+         "stack_bytes, occupancy; correct it"),
+        (PINNED + "occupancy = 50\n",
+         ", resources entry 1.occupancy: expected `float` <= 1.0; correct it"),
         (PINNED + PINNED,
          ", resources entry 2: has the pattern of entry 1; remove one of them"),
         (EFFECT + EFFECT,

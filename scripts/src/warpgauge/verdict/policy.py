@@ -38,6 +38,7 @@ LARGEST_PERCENT = 1000
 
 Text = Annotated[str, Meta(min_length=1, pattern=r"\S")]
 Count = Annotated[int, Meta(ge=0)]
+Share = Annotated[float, Meta(gt=0, le=1)]
 Percent = Annotated[float, Meta(gt=0, lt=LARGEST_PERCENT)]
 
 
@@ -112,10 +113,11 @@ class Pin(Entry, frozen=True):
     spills: Count | None = None  # instructions
     shared_bytes: Count | None = None
     stack_bytes: Count | None = None
+    occupancy: Share | None = None  # at least: of an SM's warps
 
     def __post_init__(self) -> None:
-        if all(getattr(self, name) is None for name in _USES):
-            raise ValueError(f"limits nothing: give one of {', '.join(_USES)}")
+        if self.occupancy is None and all(getattr(self, name) is None for name in _USES):
+            raise ValueError(f"limits nothing: give one of {', '.join(_USES)}, occupancy")
 
     @property
     def key(self) -> str:
@@ -127,6 +129,11 @@ class Pin(Entry, frozen=True):
             most, old, new = getattr(self, name), getattr(before, name, 0), getattr(after, name, 0)
             if most is not None and old <= most < new:
                 yield f"{new} {name.replace('_', ' ')} instead of {old}; at most {most}"
+        old, new = (getattr(side, "occupancy", None) for side in (before, after))
+        least = self.occupancy
+        if least is not None and new is not None and new < least <= (1.0 if old is None else old):
+            was = "" if old is None else f" instead of {old}"
+            yield f"occupancy {new}{was}; at least {least}"
 
 
 E = TypeVar("E", bound=Entry)
