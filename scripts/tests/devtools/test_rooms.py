@@ -23,13 +23,13 @@ MOST_LINES_OF = {
     "verdict": 3053,
     "reports": 3257,
     "measure": 5403,
-    "baselines": 782,
+    "baselines": 806,
     "external": 1499,
     "why": 2947,
     "fleet": 795,
     "history": 1385,
     "github": 2454,
-    "commands": 4613,
+    "commands": 4615,
 }
 
 # What each room may import, beside itself.
