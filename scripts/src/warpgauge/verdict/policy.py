@@ -85,6 +85,12 @@ class Tolerance(Limit, frozen=True):
     kind = "tolerance"
 
 
+class Energy(Limit, frozen=True):
+    """An operation that takes more energy, by more than its `fraction`, fails."""
+
+    kind = "energy"
+
+
 class Expected(Limit, frozen=True, rename={"percent": "slower_by_at_most_percent"}):
     """Accept slowdowns of up to its `fraction`, up to and including the day `expires`.
 
@@ -157,6 +163,7 @@ class Policy:
     expected: tuple[Expected, ...] = ()
     tolerances: tuple[Tolerance, ...] = ()
     pins: tuple[Pin, ...] = ()
+    energies: tuple[Energy, ...] = ()
     fail_on_resources: bool = False
 
     @property
@@ -183,7 +190,7 @@ class Policy:
 
     def require_quick(self, names: Collection[str]) -> None:
         """Raise UserError if searching `names` for a pattern takes too long."""
-        entries: list[Entry] = [*self.minimum_effects, *self.tolerances]
+        entries: list[Entry] = [*self.minimum_effects, *self.tolerances, *self.energies]
         for entry in [*entries, *self.required, *self.expected]:
             place = Place(self.path, f"{entry.kind} entry {entry.number}")
             fault = place.error("'pattern' takes too long to search", "simplify it")
@@ -228,7 +235,7 @@ def of(baseline: Record, candidate: Record, baselines: Path, named: Path | None)
 def load(path: Path) -> Policy:
     """Return the policy in a file. Raise UserError that names the faulty entry."""
     top = contract.read_toml(path)
-    kinds = (MinimumEffect, Tolerance, Required, Expected, Pin)
+    kinds = (MinimumEffect, Tolerance, Required, Expected, Pin, Energy)
     known = [FAIL_ON_RESOURCES, *(one.kind for one in kinds)]
     refuse_unknown(top, known, Place(path), "key")
     resources = top.get(FAIL_ON_RESOURCES, False)
@@ -241,6 +248,7 @@ def load(path: Path) -> Policy:
         required=_entries(top, Required, path),
         expected=_entries(top, Expected, path),
         pins=_entries(top, Pin, path),
+        energies=_entries(top, Energy, path),
         fail_on_resources=resources,
     )
 
@@ -290,7 +298,7 @@ def apply(
     asked: Callable[[str], bool],
     today: date,
 ) -> tuple[tuple[Verdict, ...], tuple[Note, ...]]:
-    """Apply the expected and required entries to verdicts that are otherwise final.
+    """Apply the expected, energy and required entries to verdicts that are otherwise final.
 
     Return the verdicts, and notes on the policy. The rule has already accepted what is below the
     policy's minimum effect. `asked` tells whether this comparison covers all that a pattern may
@@ -306,13 +314,14 @@ def apply(
             needed.add(entry.number)
             if verdict.outcome is Outcome.REGRESSION:
                 verdict = _expected(verdict, entry, policy.fail_on_resources)
-        judged[verdict.name] = verdict
+        limit = last_matching(policy.energies, verdict.name)
+        judged[verdict.name] = _by_energy(verdict, limit)
     notes: tuple[Note, ...] = ()
     if held_back := [verdict.name for verdict in verdicts if verdict.accepted]:
         words = f"Would be a regression without the minimum effect of {foreign(policy.name)}"
         notes = (Note(HELD_BACK, f"{words}: {listed(held_back)}."),)
     every: list[Entry] = [*policy.expected, *policy.minimum_effects, *policy.tolerances]
-    for one in every:
+    for one in (*every, *policy.energies):
         used = isinstance(one, Expected) and one.number in needed
         idle = not used and asked(one.pattern.pattern)
         if found := _state(one, idle, any(map(one.pattern.search, judged)), today):
@@ -364,6 +373,17 @@ def _expected(verdict: Verdict, entry: Expected, resources_fail: bool) -> Verdic
     return replace(
         verdict, outcome=Outcome.PASS, accepted=accepted, reason=reason, tolerance=tolerance
     )
+
+
+def _by_energy(verdict: Verdict, entry: Energy | None) -> Verdict:
+    """Return a regression if the operation takes more energy than its entry allows."""
+    energy, own = verdict.energy, verdict.outcome
+    if own is Outcome.REGRESSION or not entry or not energy or energy.low <= entry.fraction:
+        return verdict
+    most, why = percent(entry.fraction, sign=False), inert(entry.reason)
+    reason = f"fails on its energy, at most {most} more ({why}); judged by its time: {own.value}"
+    failed = replace(verdict, outcome=Outcome.REGRESSION, by_time=own, reason=reason)
+    return replace(failed, fails_on_energy=True)
 
 
 def _adding(verdict: Verdict, words: str) -> Verdict:
