@@ -3,8 +3,15 @@
 
 from __future__ import annotations
 
-from baselines import NOW, Baselines
-from builders import row, scaled
+from collections.abc import Mapping
+
+import pytest
+from conftest import Loader
+
+from baselines import NAMES, NOW, Baselines
+from builders import failed, row, run, scaled
+from warpgauge.baselines import show
+from warpgauge.records.load import load
 from warpgauge.system.errors import ExitStatus
 
 
@@ -74,3 +81,37 @@ def test_foreign_text_comes_out_inert(baselines: Baselines) -> None:
     baselines.written("sync", [baselines.row("sync/\x1b[1m", **{key: scaled(1.0)})], {key: context})
     baselines.command("show", "nvidia-test")
     assert "\x1b" not in baselines.output()
+
+
+@pytest.mark.parametrize(
+    ("times", "told"),
+    [
+        (dict.fromkeys(NAMES, 1.06), "within the baseline's sessions in 3 of 3 benchmarks"),
+        (dict.fromkeys(NAMES, 0.5), "within the baseline's sessions in 3 of 3 benchmarks"),
+        (
+            {"memcpy/a": 9.0, "memcpy/b": 4.2, "sync/c": 1.0},
+            "slower than the baseline's 2 sessions allow in 2 of 3 benchmarks, the worst "
+            "+757 % (memcpy/a)",
+        ),
+        ({"sync/c": 1.0, "new/d": 9.0}, "within the baseline's sessions in 1 of 1 benchmark"),
+    ],
+)
+def test_a_machine_is_judged_by_the_own_code_of_a_baseline_that_has_not_seen_it(
+    baselines: Baselines, loaded: Loader, times: Mapping[str, float], told: str
+) -> None:
+    sessions(baselines)  # medians of 1 and 1.1
+    rows = [row(name, scaled(factor)) for name, factor in times.items()]
+    here = loaded(run([*rows, failed("memcpy/b")] if len(rows) < 3 else rows, gpu_uuid="GPU-new"))
+    (note,) = show.machine(load(baselines.folder), here)
+    assert told in str(note)
+
+
+@pytest.mark.parametrize("gpu", ["NVIDIA Test", "NVIDIA Other"])
+def test_nothing_is_said_of_a_machine_that_cannot_be_compared(
+    baselines: Baselines, loaded: Loader, gpu: str
+) -> None:
+    baselines.session(17, gpu_uuid="GPU-1")
+    if gpu != "NVIDIA Test":  # a single session is not enough
+        baselines.session(19, gpu_uuid="GPU-2")
+    here = loaded(run([row(NAMES[0], scaled(9.0))], gpu_uuid="GPU-new", gpu_name=gpu))
+    assert [*show.machine(load(baselines.folder), here)] == []

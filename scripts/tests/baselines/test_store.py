@@ -177,6 +177,7 @@ def test_nothing_of_the_minute_and_no_line_of_the_source_is_kept(tmp_path: Path)
     assert "source_line" not in before["a.json"]
     minute = {"power_watts": 512.3, "temperature_celsius": 48.0, "clock_event_reasons": 4.0}
     noted = {**minute, "other_processes": 0.0, "discarded": 3.0, "processes_left_out": 1.0}
+    noted |= {"energy_joules": 1.0, "energy_error_joules": 0.1}
     context = {**minute, "other_processes": 0, "memory_used_bytes": 1e9, "power_limit_watts": 700}
     about = {key: str(value) for key, value in context.items()}
     recorded(tmp_path, [{**measured, **noted, "source_line": 57.0}], 1, **about)

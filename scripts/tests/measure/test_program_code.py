@@ -16,7 +16,7 @@ import shell
 from hand_made_cubin import cubin
 from warpgauge.measure import build, program_code, toolkit
 from warpgauge.measure.discovery import Binary
-from warpgauge.measure.program_code import Kernel, code_of, linked, object_digest
+from warpgauge.measure.program_code import Kernel, code_of, linked, object_digest, occupancy
 from warpgauge.system.environment import ROOT
 
 _SOURCE = """
@@ -188,12 +188,43 @@ def test_kernels_are_known_by_architecture_with_what_they_need(
 ) -> None:
     first = code(program, tmp_path / "first")
     kernel = first.kernels[90][KERNEL]
-    assert kernel == Kernel(kernel.digest, registers=32, stack=8, shared=64)
+    assert kernel == Kernel(kernel.digest, registers=32, stack=8, shared=64, occupancy=1.0)
     (program.path.parent / "cubin").write_bytes(cubin({f".text.{KERNEL}": b"CODE"}))
     second = code(program, tmp_path / "second")
     assert second.kernels[90][KERNEL].digest != kernel.digest
     assert second.host == first.host
     assert first.cubins[0].functions == [KERNEL]  # kept
+
+
+def test_launch_bounds_limit_the_occupancy(program: Binary, tmp_path: Path) -> None:
+    bounds = bytes.fromhex("04050c00 18000000 01000000 01000000")  # at most 24 threads
+    held = {f".text.{KERNEL}": b"code", f".nv.info.{KERNEL}": bounds}
+    (program.path.parent / "cubin").write_bytes(cubin(held))
+    assert code(program, tmp_path / "kept").kernels[90][KERNEL].occupancy == 0.5  # of 32 blocks
+
+
+@pytest.mark.parametrize(
+    ("architecture", "registers", "shared", "warps", "share"),
+    [  # as cudaOccMaxActiveBlocksPerMultiprocessor of cuda_occupancy.h has them
+        (90, 32, 0, range(1, 33), 1.0),
+        (90, 33, 0, range(1, 33), 0.75),  # 40 are taken, for 48 warps
+        (90, 255, 0, range(1, 33), 0.125),
+        (80, 168, 0, range(8, 9), 0.125),  # 12 warps, but blocks of 8
+        (90, 168, 0, range(20, 21), 0.0),  # cannot run
+        (80, 32, 20_000, range(1, 9), 0.875),  # 7 blocks
+        (90, 32, 20_000 + 1024, range(1, 9), 1.0),  # with what CUDA takes
+        (86, 40, 0, range(1, 5), 1.0),  # 48 warps
+        (89, 32, 0, range(1, 3), 1.0),  # 24 blocks
+        (86, 32, 0, range(1, 3), 0.667),  # 16 blocks
+        (120, 128, 0, range(1, 33), 0.333),
+        (70, 32, 0, range(1, 33), None),  # no limits known
+        (90, 0, 0, range(1, 33), None),  # a function
+    ],
+)
+def test_the_occupancy_is_that_of_registers_shared_memory_and_launch_bounds(
+    architecture: int, registers: int, shared: int, warps: range, share: float | None
+) -> None:
+    assert occupancy(architecture, registers, shared, warps) == share
 
 
 def test_the_context_of_a_run_does_not_count(program: Binary, tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ COUNTERS = st.dictionaries(st.sampled_from(NAMES), st.floats(-1e300, 1e300), max
         (THROTTLED, (0.0, 1.0, 0.0), 1.0),
         ("discarded", (0.0, 9.0, 1.0), 9.0),
         ("max_error", (2.0**-24, 2.0**-22, 0.0), 2.0**-22),
+        ("energy_error_joules", (0.1, 0.3, 0.2), 0.3),
         ("sm_clock_hz", (1.98e9, 1.62e9, 1.98e9), 1.62e9),
         ("registers", (40.0, 41.0), 40.0),
         ("peak_device_bytes", (2147483648.0,) * 2, 2147483648.0),

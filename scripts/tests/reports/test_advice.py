@@ -141,6 +141,15 @@ def test_a_name_that_means_more_than_itself_is_in_nothing_to_be_pasted(name: str
     assert policy_entry(found, found.verdicts[0]) == ""
 
 
+def test_an_entry_that_expects_slower_times_is_no_advice_on_energy() -> None:
+    found = comparison([verdict("a/b", Outcome.REGRESSION, 0.1)])
+    assert "[[expected]]" in policy_entry(found, found.verdicts[0])
+    more = replace(found.verdicts[0], fails_on_energy=True)
+    assert policy_entry(found, more) == ""
+    (step,) = next_step(comparison([more]))
+    assert step.command == "scripts/bench --energy --no-confirm --filter '^a/b$'"
+
+
 def test_of_another_projects_programs_no_file_or_policy_of_this_one_is_named() -> None:
     """A family that this project has, too, at a line that is none of its file's."""
     row = slower(Evidence.PAIRED, source_line=7.0)

@@ -126,6 +126,17 @@ def test_what_fails_on_its_resources_alone_comes_after_what_is_slower() -> None:
     assert [row.size for row in View(found).rows] == ["+0.20 %", "by its resources"]
 
 
+def test_energy_stands_beside_its_row_and_may_be_why_it_fails() -> None:
+    more = Change(0.123, 0.118, 0.129)
+    gated = replace(verdict("b", SLOWER), by_time=Outcome.PASS, fails_on_energy=True, energy=more)
+    found = View(comparison([gated, replace(verdict("c"), energy=more), verdict("d")]))
+    assert found.groups[0].title == "slower: energy +12.3 % (+11.8 … +12.9 %)"
+    rows = found.rows
+    assert [row.size for row in rows] == ["by its energy", "at most +0.20 %", "at most +0.20 %"]
+    told = [any("energy" in words for words in row.details) for row in rows]
+    assert told == [False, True, False]  # the group's title says it of the first
+
+
 def test_changed_rows_are_grouped_by_cause_the_worst_first() -> None:
     rows = [
         verdict("a/1", SLOWER, 0.1, resources=[SPILLS]),

@@ -45,6 +45,12 @@ registers = 64
 spills = 0
 architectures = ["sm_90"]
 """
+ENERGY = """
+[[energy]]
+pattern = "^gemm/"
+percent = 10
+reason = "the racks are at their limit"
+"""
 EXPECTED = """
 [[expected]]
 pattern = "^gemm/tiled/"
@@ -67,13 +73,14 @@ def fault(folder: Path, text: str | bytes) -> str:
 
 def test_every_kind_of_entry_is_read(tmp_path: Path) -> None:
     expected = EXPECTED.replace('"the bounds check"', '"""\nthe bounds\n  check\n"""')
-    text = EFFECT + TOLERANCE + REQUIRED + expected + "resources = true\n"
+    text = EFFECT + TOLERANCE + REQUIRED + ENERGY + expected + "resources = true\n"
     read = policy.load(written(tmp_path, text))
     (effect,), (tolerance,) = read.minimum_effects, read.tolerances
     (required,), (accepted,) = read.required, read.expected
     assert (effect.fraction, effect.reason) == (0.25, "pageable copies follow the host's memory")
     assert (tolerance.fraction, tolerance.reason) == (0.075, "nobody waits for pageable copies")
     assert (required.pattern.pattern, required.reason) == ("^gemm/cublas/", "")
+    assert [entry.fraction for entry in read.energies] == [0.1]
     assert (accepted.fraction, accepted.expires) == (0.05, date(2027, 1, 31))
     assert (accepted.reason, accepted.resources) == ("the bounds check", True)
     assert not policy.load(written(tmp_path, EXPECTED)).expected[0].resources
@@ -130,7 +137,9 @@ def test_the_tolerance_is_the_last_that_matches_and_no_less_than_the_minimum_eff
          ": has the unknown key 'minimum_efect'; did you mean 'minimum_effect'?"),
         ("zzzz = 'a'\n",
          ": has the unknown key 'zzzz'; known are fail_on_resources, minimum_effect, tolerance, "
-         "required, expected, resources"),
+         "required, expected, resources, energy"),
+        (ENERGY.replace("= 10", "= 0"),
+         ", energy entry 1.percent: expected `float` > 0.0; correct it"),
         ("fail_on_resources = 'yes'\n",
          ": 'fail_on_resources' is not true or false; correct it"),
         (TOLERANCE.replace("reason", "# reason"),
@@ -152,7 +161,9 @@ def test_the_tolerance_is_the_last_that_matches_and_no_less_than_the_minimum_eff
          "correct it"),
         ("[[resources]]\npattern = 'softmax'\n",
          ", resources entry 1: limits nothing: give one of registers, spills, shared_bytes, "
-         "stack_bytes; correct it"),
+         "stack_bytes, occupancy; correct it"),
+        (PINNED + "occupancy = 50\n",
+         ", resources entry 1.occupancy: expected `float` <= 1.0; correct it"),
         (PINNED + PINNED,
          ", resources entry 2: has the pattern of entry 1; remove one of them"),
         (EFFECT + EFFECT,

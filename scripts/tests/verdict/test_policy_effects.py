@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
@@ -29,6 +29,7 @@ from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.judge import judge
 from warpgauge.verdict.note import ENTRY_UNUSED, HELD_BACK, Note
 from warpgauge.verdict.policy import (
+    Energy,
     Entry,
     Expected,
     MinimumEffect,
@@ -59,6 +60,10 @@ def tolerance(pattern: str, fraction: float = 0.25) -> Tolerance:
     return Tolerance(1, re.compile(pattern), "nobody waits", 100 * fraction)
 
 
+def energy(pattern: str, fraction: float = 0.1) -> Energy:
+    return Energy(1, re.compile(pattern), "the racks are at their limit", 100 * fraction)
+
+
 def required(pattern: str, reason: str = "") -> Required:
     return Required(1, re.compile(pattern), reason)
 
@@ -70,6 +75,7 @@ def policy(*entries: Entry) -> Policy:
         tuple(one for one in entries if isinstance(one, Required)),
         tuple(one for one in entries if isinstance(one, Expected)),
         tuple(one for one in entries if isinstance(one, Tolerance)),
+        energies=tuple(one for one in entries if isinstance(one, Energy)),
     )
 
 
@@ -83,7 +89,7 @@ def verdict(
     )
 
 
-@pytest.mark.parametrize("make", [effect, tolerance, required, expected])
+@pytest.mark.parametrize("make", [effect, tolerance, required, expected, energy])
 def test_a_pattern_that_would_take_years_is_refused(
     make: Callable[[str], Entry], loaded: Loader
 ) -> None:
@@ -236,6 +242,52 @@ def test_accepted_resources_leave_what_the_time_says(by_time: Outcome) -> None:
     else:
         assert not one.accepted
         assert "the bounds check" in one.reason
+
+
+MORE_ENERGY = Change(0.15, 0.12, 0.18)
+
+
+@pytest.mark.parametrize("by_time", [Outcome.PASS, Outcome.INCONCLUSIVE, Outcome.IMPROVED])
+@pytest.mark.parametrize(
+    ("entries", "change", "fails"),
+    [
+        ([energy("gemm")], MORE_ENERGY, True),
+        ([energy("gemm", 0.12)], MORE_ENERGY, False),  # may be within
+        ([energy("gemm"), energy("tiled", 0.2)], MORE_ENERGY, False),  # the last one counts
+        ([energy("sync")], MORE_ENERGY, False),
+        ([energy("gemm")], Change(-0.15, -0.18, -0.12), False),
+        ([energy("gemm")], None, False),
+        ([], MORE_ENERGY, False),
+    ],
+)
+def test_more_energy_than_the_policy_allows_fails(
+    by_time: Outcome, entries: Sequence[Energy], change: Change | None, fails: bool
+) -> None:
+    same = replace(verdict("gemm/tiled", by_time, 0.0), energy=change)
+    (one,), _ = apply(policy(*entries), [same], lambda _: True, TODAY)
+    if not fails:
+        assert one == same
+        return
+    assert (one.outcome, one.by_time, one.fails_on_energy) == (Outcome.REGRESSION, by_time, True)
+    assert "at most 10 % more (the racks are at their limit)" in one.reason
+
+
+def test_two_runs_that_measured_energy_are_judged_by_it(loaded: Loader) -> None:
+    before, after = (
+        loaded(run([row("gemm/a", energy_joules=energy, energy_error_joules=0.01)]))
+        for energy in (1.0, 1.2)
+    )
+    rules = ComparisonSettings(policy=policy(energy("gemm")), today=TODAY)
+    found = judge(before, after, rules)
+    assert exit_status(found) is ExitStatus.REGRESSION
+    assert "energy +20.0" in markdown.render(found)
+    assert exit_status(judge(after, before, rules)) is ExitStatus.OK
+
+
+def test_an_expected_slowdown_expects_no_energy() -> None:
+    slower = replace(SLOWER, energy=MORE_ENERGY)
+    (one,), _ = apply(policy(expected("gemm"), energy("gemm")), [slower], lambda _: True, TODAY)
+    assert (one.outcome, one.by_time) == (Outcome.REGRESSION, Outcome.PASS)
 
 
 def test_what_was_not_asked_for_is_neither_missing_nor_unused() -> None:

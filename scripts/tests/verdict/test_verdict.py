@@ -293,6 +293,44 @@ def test_resources_fail_alone_where_that_is_asked_for(
         assert exit_status(gated) is ExitStatus.REGRESSION
 
 
+def joules(energy: float, error: float = 0.02) -> Json:
+    return {"energy_joules": energy, "energy_error_joules": error}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "change"),
+    [
+        (joules(1.0), joules(1.12), (0.12, 1.10 / 1.02 - 1, 1.14 / 0.98 - 1)),
+        (joules(1.0), joules(0.9), (-0.1, 0.88 / 1.02 - 1, 0.92 / 0.98 - 1)),
+        (joules(1.0), joules(1.03), None),  # within the meter's error
+        (joules(1.0, error=1.0), joules(9.0), None),
+        (joules(1.0), {}, None),
+        (joules(1.0), {"energy_joules": 2.0}, None),
+        (joules(1.0), joules(2.0, error=-1.0), None),
+    ],
+)
+def test_energy_is_compared_where_both_sides_measured_it_and_changes_no_verdict(
+    loaded: Loader, before: Json, after: Json, change: tuple[float, float, float] | None
+) -> None:
+    found = runs(loaded, [row("a/b", **before)], [row("a/b", **after)])
+    (one,) = found.verdicts
+    assert one.outcome is Outcome.PASS
+    assert exit_status(found) is ExitStatus.OK
+    notes = [str(note) for note in found.notes if note.kind == "energy"]
+    if change is None:
+        assert (one.energy, notes) == (None, [])
+    else:
+        assert one.energy is not None
+        assert (one.energy.ratio, one.energy.low, one.energy.high) == pytest.approx(change)
+        assert ["a/b" in note for note in notes] == [True]
+
+
+def test_energy_of_another_gpu_says_nothing_of_the_code(loaded: Loader) -> None:
+    sides = [row("a/b", **joules(1.0))], [row("a/b", **joules(2.0))]
+    assert runs(loaded, *sides, about=OTHER_BOOT).verdicts[0].energy is not None
+    assert runs(loaded, *sides, about=OTHER_GPU).verdicts[0].energy is None
+
+
 def test_a_row_that_failed_still_tells_its_line_and_no_rates(loaded: Loader) -> None:
     fault = {**failed("a/b"), "source_line": 12.0, "bytes_per_second": 1.0}
     (verdict,) = runs(loaded, [row("a/b")], [fault]).verdicts

@@ -125,4 +125,35 @@ def test_a_new_kernel_may_not_exceed_the_policy_and_a_removed_one_does_not(tmp_p
     path.write_text('[[resources]]\npattern = "^(new|max)$"\nregisters = 16\n')
     found = with_sum(program(*NAMES, sum=SUM, new=SUM))
     (line,) = changes.limited(found, policy.load(path)).beyond_policy
-    assert line.startswith("new (sm_90) takes 32 registers")
+    assert line.startswith("new (sm_90) has 32 registers")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "least", "beyond"),
+    [
+        (0.5, 0.25, 0.5, True),
+        (0.5, 0.25, 0.25, False),  # allowed
+        (0.5, 0.25, 0.75, False),  # already below
+        (0.5, None, 0.5, False),  # an architecture without known limits
+        (None, 0.25, 0.5, True),
+    ],
+)
+def test_a_kernel_may_not_begin_to_fall_below_an_occupancy(
+    tmp_path: Path, before: float | None, after: float | None, least: float, beyond: bool
+) -> None:
+    path = tmp_path / "policy.toml"
+    path.write_text(f'[[resources]]\npattern = "sum"\noccupancy = {least}\n')
+    old, new = (SUM._replace(digest=str(share), occupancy=share) for share in (before, after))
+    sides = [{"bench": program(*NAMES, sum=kernel)} for kernel in (old, new)]
+    lines = changes.limited(changes.between("old", "new", *sides), policy.load(path)).beyond_policy
+    assert [f"occupancy {after}" in line and "at least 0.5" in line for line in lines] == [
+        True
+    ] * beyond
+
+
+def test_a_new_kernel_may_not_have_less_than_the_occupancy(tmp_path: Path) -> None:
+    path = tmp_path / "policy.toml"
+    path.write_text('[[resources]]\npattern = "new"\noccupancy = 0.5\n')
+    for share, count in ((0.25, 1), (0.5, 0)):
+        found = with_sum(program(*NAMES, sum=SUM, max=MAX, new=SUM._replace(occupancy=share)))
+        assert len(changes.limited(found, policy.load(path)).beyond_policy) == count

@@ -14,7 +14,7 @@ import os
 import re
 import statistics
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from statistics import geometric_mean
 
@@ -29,10 +29,12 @@ from warpgauge.records.row import Row
 from warpgauge.records.sessions import newest_last
 from warpgauge.system.errors import UserError
 from warpgauge.system.layout import Cells, Columns, print_text
-from warpgauge.system.text import duration, inert, of_limit, plural, quoted
+from warpgauge.system.text import duration, foreign, inert, of_limit, percent, plural, quoted
 from warpgauge.verdict import staleness
 from warpgauge.verdict.comparability import Comparability, minimum_effect
 from warpgauge.verdict.comparison_settings import ComparisonSettings
+from warpgauge.verdict.note import Note
+from warpgauge.verdict.pairing import pair
 
 _HEADINGS = ("measured", "commit", "GPU", "boot", "driver", "processes", "rows")
 _TO_THE_LEFT = range(5)  # the last two columns are numbers
@@ -169,6 +171,28 @@ def references(baseline: Record, where: str) -> str:
         for name, (seconds, share) in limits(baseline).items()
     }
     return json.dumps({where: rows}, indent=1)
+
+
+def machine(baseline: Record, here: Record) -> Iterator[Note]:
+    """Yield a note on a machine that the baseline has not seen, by its own code's times `here`.
+
+    None with a single session, which does not show how healthy GPUs differ.
+    """
+    pairings, _, _ = pair(baseline, here, here.rows)
+    rows = [pairing.candidate for pairing in pairings if not pairing.is_control]
+    if len(baseline.sessions) < 2 or not rows:
+        return
+    known = limits(baseline)
+    more = {row.name: row.seconds / known[row.name][0] - 1.0 for row in rows}
+    slower = [name for name, excess in more.items() if excess > known[name][1]]
+    count = f"in {len(slower) or len(rows)} of {plural(len(rows), 'benchmark')}"
+    words = f"within the baseline's sessions {count}"
+    if slower:
+        worst = max(slower, key=more.__getitem__)
+        words = f"slower than the baseline's {len(baseline.sessions)} sessions allow {count}, "
+        words += f"the worst {percent(more[worst])} ({foreign(worst)}): compare machines with "
+        words += foreign("scripts/warpgauge fleet")
+    yield Note("machine", f"This machine is {words}.")
 
 
 def limits(baseline: Record) -> dict[str, tuple[float, float]]:

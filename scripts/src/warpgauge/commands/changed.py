@@ -29,7 +29,8 @@ from warpgauge.why import changes
 from warpgauge.why.changes import Changes, Programs
 
 _FORMAT, _TITLE = "changed/1", "cannot have changed"
-_HEADING = ("registers", "spills", "shared", "stack", "instructions")
+_HEADING = ("registers", "spills", "shared", "stack", "instructions", "occupancy")
+_ABSENT = (None,) * len(_HEADING)
 _MOST_KERNELS = 30  # in a table
 _MOST_PARTS = 3  # of a program's host code, in a line
 
@@ -122,7 +123,7 @@ def _rows(found: Changes) -> Iterator[tuple[str, tuple[str, ...], str]]:
     """Yield for each changed kernel its name, the cells of its row, and what differs."""
     for kernel in found.kernels[:_MOST_KERNELS]:
         before, after = (
-            [str(value) for value in astuple(use)] if use else ["–"] * len(_HEADING)
+            ["–" if value is None else str(value) for value in (astuple(use) if use else _ABSENT)]
             for use in (kernel.before, kernel.after)
         )
         pairs = zip(before, after, strict=True)
@@ -153,7 +154,7 @@ def _markdown(found: Changes) -> str:
     lines = [f"**{first}**", "", *(f"- {line}" for line in others), ""]
     rows = [table_row((code(name), *cells, prose(words))) for name, cells, words in _rows(found)]
     if rows:
-        lines += [table_head(("kernel", *_HEADING, "what differs"), range(1, 6)).rstrip(), *rows]
+        lines += [table_head(("kernel", *_HEADING, "what differs"), range(1, 7)).rstrip(), *rows]
     return "\n".join(lines).rstrip() + "\n"
 
 

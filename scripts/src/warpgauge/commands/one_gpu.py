@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from warpgauge.baselines import recordable, store
+from warpgauge.baselines import recordable, show, store
 from warpgauge.commands.measuring_command import MeasuringCommand
 from warpgauge.external.program import ExternalKernels
 from warpgauge.measure import confirm, journal, self_check
@@ -216,7 +216,9 @@ class Bench(MeasuringCommand):
             measuring.note(f"The baseline has not seen this GPU: {what}")
             looks = self.in_pairs(run, sides, self.options.filter)
             alone = self.show.judged(base, looks.found.candidate)
-            return self.concluded(confirm.unscreened(alone, looks), looks, run, sides)
+            found = confirm.unscreened(alone, looks)
+            notes = *found.notes, *show.machine(base, looks.found.baseline)
+            return self.concluded(replace(found, notes=notes), looks, run, sides)
         measuring.note(f"Screening {suite.size} against {os.path.relpath(base.path)}")
         record, tired = self.measured(run, self.options.screening(confirms=bool(commit)))
         if tired is not None:

@@ -9,10 +9,11 @@ addresses. Digests are evidence for a cause; they never turn into a pass.
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 import struct
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -38,7 +39,8 @@ FATBINS = (b".nv_fatbin", b"__nv_relfatbin")
 
 # Kernel attributes that the author chooses: the maximum and exact number of threads, and the blocks
 # of a cluster. Other attributes repeat what the code says, or number symbols.
-_LAUNCH_BOUNDS = frozenset((0x05, 0x10, 0x3D, 0x3E, 0x3F))
+_MOST_THREADS, _THREADS = 0x05, 0x10
+_LAUNCH_BOUNDS = frozenset((_MOST_THREADS, _THREADS, 0x3D, 0x3E, 0x3F))
 _FORMAT_WITH_SIZE = 4  # of attributes that have a size
 
 _PARAMETERS = b".nv.constant0."  # every kernel has such a section
@@ -136,7 +138,15 @@ class Cubin:
             is_called = called != section.name and _PARAMETERS + called not in self._by_name
             if section.name in shared or is_called:
                 parts += [UNIQUE.sub(rb"_\1", section.name), *self._linked(section)]
-        return sha256(*parts, *_launch_bounds(self._content(b".nv.info." + name)))
+        return sha256(*parts, *self._launch_bounds(kernel))
+
+    def warps(self, kernel: str) -> range:
+        """Return the warps that a block of a kernel may have by its launch bounds."""
+        for bound in self._launch_bounds(kernel):
+            if bound[1] in (_MOST_THREADS, _THREADS):
+                most = -(-math.prod(struct.unpack_from("<3I", bound, 4)) // 32)
+                return range(most if bound[1] == _THREADS else 1, most + 1)
+        return range(1, 33)
 
     @cached_property
     def _by_name(self) -> dict[bytes, Section]:
@@ -144,6 +154,16 @@ class Cubin:
 
     def _content(self, name: bytes) -> bytes:
         return self._by_name[name].content if name in self._by_name else b""
+
+    def _launch_bounds(self, kernel: str) -> Iterator[bytes]:
+        """Yield the launch bounds: each is a format, a number, and a value or its size."""
+        info, at = self._content(b".nv.info." + kernel.encode()), 0
+        while at + 4 <= len(info):
+            kind, number, size = struct.unpack_from("<BBH", info, at)
+            end = at + 4 + (size if kind == _FORMAT_WITH_SIZE else 0)
+            if number in _LAUNCH_BOUNDS:
+                yield info[at:end]
+            at = end
 
     def _linked(self, section: Section) -> list[bytes]:
         """Return a section's content, and the relocations that the loader applies to it."""
@@ -211,19 +231,6 @@ def _banks(code: bytes) -> set[int]:
     """Return the constant banks that instructions may use, possibly with some that they do not."""
     words = struct.iter_unpack("<QQ", code[: len(code) // 16 * 16])
     return {word >> _BANK_SHIFT & _BANK_MASK for word, _ in words}
-
-
-def _launch_bounds(info: bytes) -> list[bytes]:
-    """Return the launch bounds; each attribute is a format, a number, and a value or its size."""
-    parts = []
-    at = 0
-    while at + 4 <= len(info):
-        kind, number, size = struct.unpack_from("<BBH", info, at)
-        end = at + 4 + (size if kind == _FORMAT_WITH_SIZE else 0)
-        if number in _LAUNCH_BOUNDS:
-            parts.append(info[at:end])
-        at = end
-    return parts
 
 
 def sha256(*parts: bytes) -> str:

@@ -43,6 +43,13 @@ _CONTEXT = "{}_context.cpp.o"  # what a run of a program says of its build, as i
 _LIBRARY = re.compile(r"\.so(\.[\d.]+)?$|^/.*\.a$")
 _LINK, _LIBRARIES, _PTX = "link command", "libraries", "PTX"
 
+# Of an SM, by architecture: warps, blocks and KiB of shared memory (CUDA Programming Guide, table
+# of technical specifications per compute capability).
+_SM = {
+    80: (64, 32, 164), 86: (48, 16, 100), 87: (48, 16, 164), 89: (48, 24, 100), 90: (64, 32, 228),
+    100: (64, 32, 228), 103: (64, 32, 228), 120: (48, 24, 100), 121: (48, 24, 100),
+}  # fmt: skip
+
 
 class Kernel(NamedTuple):
     """What a kernel runs, as a digest, and what it needs of an SM."""
@@ -51,6 +58,7 @@ class Kernel(NamedTuple):
     registers: int
     stack: int  # bytes per thread: spilled registers, and arrays
     shared: int  # bytes per block, without what a launch adds
+    occupancy: float | None = None  # largest possible share of an SM's warps; None if unknown
 
 
 @dataclass(frozen=True)
@@ -113,15 +121,35 @@ def _library(build: Path, file: str) -> str:
 
 def _kernels(held: Sequence[Cubin]) -> dict[str, Kernel]:
     """Return the kernels of cubins, and functions that they call; one for each name."""
-    used: dict[str, set[tuple[int, ...]]] = {}
+    used: dict[str, set[tuple[int, int, int, float | None]]] = {}
     for cubin in held:
         text = output_of([tool("cuobjdump"), "-res-usage", str(cubin.path)]).decode()
         for name, *numbers in _RESOURCES.findall(text):
-            used.setdefault(cubins.stable_name(name), set()).add((*map(int, numbers),))
+            registers, stack, shared = map(int, numbers)
+            share = occupancy(cubin.architecture, registers, shared, cubin.warps(name))
+            takes = registers, stack, shared, share
+            used.setdefault(cubins.stable_name(name), set()).add(takes)
     return {
-        name: Kernel(digest, *max(used.get(name, {(0, 0, 0)})))
+        name: Kernel(digest, *max(used.get(name, {(0, 0, 0, None)})))
         for name, digest in cubins.digests_of(held).items()
     }
+
+
+def occupancy(architecture: int, registers: int, shared: int, warps: range) -> float | None:
+    """Return the largest share of an SM's warps that blocks of any of these `warps` can fill.
+
+    None for an unknown architecture and a function, which has no registers of its own. The formula
+    is that of cuda_occupancy.h in the CUDA toolkit.
+    """
+    if registers == 0 or architecture not in _SM:
+        return None
+    most, blocks, memory = _SM[architecture]
+    # A warp takes registers in 256s, of which each of an SM's 4 partitions has 64.
+    fit = min(most, 4 * (64 // -(-registers // 8)))
+    # CUDA takes 1 KiB of each block. From sm_90 on, cuobjdump counts it where a kernel takes more.
+    taken = max(shared, 1024) if architecture >= 90 else shared + 1024
+    blocks = min(blocks, memory * 1024 // (-(-taken // 128) * 128))
+    return round(max(count * min(blocks, fit // count) for count in warps) / most, 3)
 
 
 def linked(objects: Mapping[str, bytes], program: Path) -> list[str]:

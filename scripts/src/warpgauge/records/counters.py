@@ -77,6 +77,9 @@ SOURCE_LINE = "source_line"
 # 1 if only the full suite has the benchmark.
 FULL_SUITE = "full_suite"
 
+# The energy of an operation, with --energy, and how far one measurement may be off.
+ENERGY, ENERGY_ERROR = "energy_joules", "energy_error_joules"
+
 # 1 in an errored row that was not run because an earlier benchmark broke the CUDA context.
 NOT_TRIED = "not_tried"
 
@@ -104,7 +107,7 @@ OF_THE_MOMENT = frozenset(
     (
         *"power_watts temperature_celsius memory_clock_hz clock_event_reasons".split(),
         *("memory_used_bytes", "discarded"),
-        *(OTHER_PROCESSES, LEFT_OUT, SOURCE_LINE, MAX_ERROR, CANARY),
+        *(OTHER_PROCESSES, LEFT_OUT, SOURCE_LINE, MAX_ERROR, CANARY, ENERGY, ENERGY_ERROR),
     )
 )
 
@@ -170,7 +173,7 @@ def _every_reason(masks: Sequence[float]) -> float:
 _RULES: Mapping[str, Combine] = MappingProxyType(
     {
         REASONS: _every_reason,
-        CANARY: max,
+        **dict.fromkeys((CANARY, ENERGY_ERROR), max),
         SM_CLOCK: min,
         "discarded": max,
         MAX_ERROR: max,

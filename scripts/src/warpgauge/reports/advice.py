@@ -52,6 +52,9 @@ def next_step(comparison: Comparison) -> tuple[Step, ...]:
     if source is Source.BASELINE or any(note.kind == RECORDED for note in comparison.notes):
         return ()
     ours, in_pairs = source is Source.RUN, _base(comparison) is not None
+    if slowest is not None and slowest.fails_on_energy:
+        command = f"{_bench(comparison.candidate)} --energy --no-confirm"
+        return (Step("To reproduce:", command + _selected(comparison, [slowest])),)
     if slowest is not None and ours:
         steps = (_look_into(comparison, slowest),)
         if in_pairs:  # which have no baseline
@@ -223,7 +226,8 @@ def policy_entry(comparison: Comparison, worst: Verdict) -> str:
     """Return a draft of the policy entry that accepts the worst row, as Markdown, or ""."""
     # An entry accepts a row only up to its percentage, so it must cover the whole interval.
     high = 100.0 * max(worst.bound or 0.0, worst.change.high) if worst.change is not None else 0.0
-    if not is_harmless(worst.name) or not 0.0 < high < LARGEST_PERCENT - 1:
+    is_usable = 0.0 < high < LARGEST_PERCENT - 1 and not worst.fails_on_energy
+    if not is_harmless(worst.name) or not is_usable:
         return ""
     other = is_other_project(comparison)
     where = "the project's policy file" if other else "`baselines/policy.toml`"

@@ -164,7 +164,8 @@ class Row:
         own = own_tolerance(one)
         bound = own and f"tolerance {own}" if self.word == WITHIN else bound_words(one)
         accepted = f"accepted: {foreign(one.accepted, LONGEST_TEXT)}" if one.accepted else ""
-        return (*filter(None, (bound, foreign(one.reason, LONGEST_TEXT), accepted)),)
+        energy = f"energy {one.energy}" if one.energy and not one.fails_on_energy else ""
+        return (*filter(None, (bound, foreign(one.reason, LONGEST_TEXT), accepted, energy)),)
 
     @property
     def details(self) -> tuple[str, ...]:
@@ -176,7 +177,7 @@ class Row:
         """The change or the bound that is shown first; else the verdict."""
         one = self.verdict
         if one.by_time is not None:
-            return "by its resources"
+            return f"by its {'energy' if one.fails_on_energy else 'resources'}"
         if one.change is not None and (one.is_changed or one.is_accepted):
             return percent(one.change.ratio)
         return self.word if one.bound is None else at_most(one.bound)
@@ -270,6 +271,7 @@ def _causes(comparison: Comparison, verdict: Verdict) -> Iterator[str]:
     """
     if not verdict.is_changed and not verdict.accepted:
         return
+    yield from [f"energy {verdict.energy}"] if verdict.fails_on_energy else []
     if verdict.why is not None and verdict.why.cause:
         yield foreign(verdict.why.cause, LONGEST_TEXT)
     slower = verdict.change is None or verdict.change.ratio > 0.0
@@ -281,8 +283,7 @@ def _causes(comparison: Comparison, verdict: Verdict) -> Iterator[str]:
     for one in sorted(verdict.resources, key=weight):
         # GitHub takes a number of seven digits for a commit.
         is_ours = one.key != KERNEL and max(len(one.before), len(one.after)) < 7
-        both = f"{one.before} → {one.after}"
-        yield f"{one.words} {both if is_ours else _differs(one.before, one.after)}"
+        yield str(one) if is_ours else f"{one.words} {_differs(one.before, one.after)}"
     # Pairs of a commit with the baseline's commit ran in one environment.
     alike = verdict.in_pairs and not are_paired(comparison.baseline, comparison.candidate)
     if verdict.is_changed and not verdict.resources and not alike:
@@ -345,9 +346,8 @@ def _within(comparison: Comparison) -> str:
 
 def own_tolerance(verdict: Verdict) -> str:
     """Return the tolerance that a policy gives a row instead of its clock's, or ""."""
-    usual = TOLERANCE[verdict.clock]
-    tolerance = usual if verdict.tolerance is None else verdict.tolerance
-    return "" if tolerance == usual else percent(tolerance, sign=False)
+    own, usual = verdict.tolerance, TOLERANCE[verdict.clock]
+    return "" if own is None or own == usual else percent(own, sign=False)
 
 
 def own_tolerances(verdicts: Iterable[Verdict]) -> list[str]:

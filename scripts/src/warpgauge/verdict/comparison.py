@@ -13,7 +13,7 @@ from warpgauge.records.counters import RESOURCES, Clock
 from warpgauge.records.model import Record
 from warpgauge.statistics.error_rates import ALPHA
 from warpgauge.system.errors import ExitStatus
-from warpgauge.system.text import inert, plural, quantity
+from warpgauge.system.text import inert, percent, plural, quantity, span
 from warpgauge.verdict.note import SKIPPED, Note, sentence
 
 if TYPE_CHECKING:
@@ -67,11 +67,14 @@ SAME_CODE = "machine code identical, so the cause is outside the kernel"
 
 @dataclass(frozen=True)
 class Change:
-    """A relative change of time (0.05: 5 % slower) and its 95 % interval."""
+    """A relative change of time (0.05: 5 % slower) and its 95 % interval; or one of energy."""
 
     ratio: float
     low: float
     high: float
+
+    def __str__(self) -> str:
+        return f"{percent(self.ratio)} ({span(self.low, self.high)})"
 
 
 @dataclass(frozen=True)
@@ -155,11 +158,13 @@ class Verdict:
     `p` is adjusted for the number of benchmarks judged together. A change of at least
     `minimum_effect` counts. `bound` is the largest slowdown that the data leave possible, with 99 %
     confidence; a PASS has a bound within `tolerance`. Ratios are fractions.
-    `by_time` is the outcome by time alone, if resources made it a regression. `accepted` is a
-    policy's reason for not counting a change. `required` is true if a policy requires the benchmark
-    and it was not measured. `same_machine_code` covers the kernels and their launches; None if a
-    side does not state it. A `control` measures the machine, not the code. `why` is set for a
-    regression that was investigated. `counters` are the candidate's.
+    `energy` is the change of energy if larger than the meter's error, with the ends that this
+    leaves possible. `by_time` is the outcome by time alone, if resources made it a regression, or
+    it `fails_on_energy`. `accepted` is a policy's reason for not counting a change. `required` is
+    true if a policy requires the benchmark and it was not measured. `same_machine_code` covers the
+    kernels and their launches; None if a side does not state it. A `control` measures the machine,
+    not the code. `why` is set for a regression that was investigated. `counters` are the
+    candidate's.
     """
 
     name: str
@@ -175,7 +180,9 @@ class Verdict:
     evidence: Evidence = Evidence.NONE
     processes: tuple[int, int] | None = None  # of the baseline and the candidate
     reason: str = ""
+    energy: Change | None = None
     by_time: Outcome | None = None
+    fails_on_energy: bool = False
     accepted: str = ""
     required: bool = False
     resources: tuple[ResourceChange, ...] = ()

@@ -75,6 +75,10 @@ def of(
     yield from _left_out(judged)
     yield from _of_rows([one.candidate for one, _ in judged])
     yield from _resources(judged)
+    energies = {one.name: one.energy for _, one in judged if one.energy}
+    if names := sorted(energies, key=lambda name: -abs(energies[name].ratio)):
+        shown = listed(f"{name} {energies[name]}" for name in names)
+        yield Note("energy", f"Energy differs beyond the meter's error: {shown}.")
     if moved is not None:
         yield from _host(moved)
     for said in sorted({context.get(ISOLATED, "") for context in contexts}):

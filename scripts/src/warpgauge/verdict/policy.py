@@ -38,6 +38,7 @@ LARGEST_PERCENT = 1000
 
 Text = Annotated[str, Meta(min_length=1, pattern=r"\S")]
 Count = Annotated[int, Meta(ge=0)]
+Share = Annotated[float, Meta(gt=0, le=1)]
 Percent = Annotated[float, Meta(gt=0, lt=LARGEST_PERCENT)]
 
 
@@ -84,6 +85,12 @@ class Tolerance(Limit, frozen=True):
     kind = "tolerance"
 
 
+class Energy(Limit, frozen=True):
+    """An operation that takes more energy, by more than its `fraction`, fails."""
+
+    kind = "energy"
+
+
 class Expected(Limit, frozen=True, rename={"percent": "slower_by_at_most_percent"}):
     """Accept slowdowns of up to its `fraction`, up to and including the day `expires`.
 
@@ -112,10 +119,11 @@ class Pin(Entry, frozen=True):
     spills: Count | None = None  # instructions
     shared_bytes: Count | None = None
     stack_bytes: Count | None = None
+    occupancy: Share | None = None  # at least: of an SM's warps
 
     def __post_init__(self) -> None:
-        if all(getattr(self, name) is None for name in _USES):
-            raise ValueError(f"limits nothing: give one of {', '.join(_USES)}")
+        if self.occupancy is None and all(getattr(self, name) is None for name in _USES):
+            raise ValueError(f"limits nothing: give one of {', '.join(_USES)}, occupancy")
 
     @property
     def key(self) -> str:
@@ -127,6 +135,11 @@ class Pin(Entry, frozen=True):
             most, old, new = getattr(self, name), getattr(before, name, 0), getattr(after, name, 0)
             if most is not None and old <= most < new:
                 yield f"{new} {name.replace('_', ' ')} instead of {old}; at most {most}"
+        old, new = (getattr(side, "occupancy", None) for side in (before, after))
+        least = self.occupancy
+        if least is not None and new is not None and new < least <= (1.0 if old is None else old):
+            was = "" if old is None else f" instead of {old}"
+            yield f"occupancy {new}{was}; at least {least}"
 
 
 E = TypeVar("E", bound=Entry)
@@ -150,6 +163,7 @@ class Policy:
     expected: tuple[Expected, ...] = ()
     tolerances: tuple[Tolerance, ...] = ()
     pins: tuple[Pin, ...] = ()
+    energies: tuple[Energy, ...] = ()
     fail_on_resources: bool = False
 
     @property
@@ -176,7 +190,7 @@ class Policy:
 
     def require_quick(self, names: Collection[str]) -> None:
         """Raise UserError if searching `names` for a pattern takes too long."""
-        entries: list[Entry] = [*self.minimum_effects, *self.tolerances]
+        entries: list[Entry] = [*self.minimum_effects, *self.tolerances, *self.energies]
         for entry in [*entries, *self.required, *self.expected]:
             place = Place(self.path, f"{entry.kind} entry {entry.number}")
             fault = place.error("'pattern' takes too long to search", "simplify it")
@@ -221,7 +235,7 @@ def of(baseline: Record, candidate: Record, baselines: Path, named: Path | None)
 def load(path: Path) -> Policy:
     """Return the policy in a file. Raise UserError that names the faulty entry."""
     top = contract.read_toml(path)
-    kinds = (MinimumEffect, Tolerance, Required, Expected, Pin)
+    kinds = (MinimumEffect, Tolerance, Required, Expected, Pin, Energy)
     known = [FAIL_ON_RESOURCES, *(one.kind for one in kinds)]
     refuse_unknown(top, known, Place(path), "key")
     resources = top.get(FAIL_ON_RESOURCES, False)
@@ -234,6 +248,7 @@ def load(path: Path) -> Policy:
         required=_entries(top, Required, path),
         expected=_entries(top, Expected, path),
         pins=_entries(top, Pin, path),
+        energies=_entries(top, Energy, path),
         fail_on_resources=resources,
     )
 
@@ -283,7 +298,7 @@ def apply(
     asked: Callable[[str], bool],
     today: date,
 ) -> tuple[tuple[Verdict, ...], tuple[Note, ...]]:
-    """Apply the expected and required entries to verdicts that are otherwise final.
+    """Apply the expected, energy and required entries to verdicts that are otherwise final.
 
     Return the verdicts, and notes on the policy. The rule has already accepted what is below the
     policy's minimum effect. `asked` tells whether this comparison covers all that a pattern may
@@ -299,13 +314,14 @@ def apply(
             needed.add(entry.number)
             if verdict.outcome is Outcome.REGRESSION:
                 verdict = _expected(verdict, entry, policy.fail_on_resources)
-        judged[verdict.name] = verdict
+        limit = last_matching(policy.energies, verdict.name)
+        judged[verdict.name] = _by_energy(verdict, limit)
     notes: tuple[Note, ...] = ()
     if held_back := [verdict.name for verdict in verdicts if verdict.accepted]:
         words = f"Would be a regression without the minimum effect of {foreign(policy.name)}"
         notes = (Note(HELD_BACK, f"{words}: {listed(held_back)}."),)
     every: list[Entry] = [*policy.expected, *policy.minimum_effects, *policy.tolerances]
-    for one in every:
+    for one in (*every, *policy.energies):
         used = isinstance(one, Expected) and one.number in needed
         idle = not used and asked(one.pattern.pattern)
         if found := _state(one, idle, any(map(one.pattern.search, judged)), today):
@@ -357,6 +373,17 @@ def _expected(verdict: Verdict, entry: Expected, resources_fail: bool) -> Verdic
     return replace(
         verdict, outcome=Outcome.PASS, accepted=accepted, reason=reason, tolerance=tolerance
     )
+
+
+def _by_energy(verdict: Verdict, entry: Energy | None) -> Verdict:
+    """Return a regression if the operation takes more energy than its entry allows."""
+    energy, own = verdict.energy, verdict.outcome
+    if own is Outcome.REGRESSION or not entry or not energy or energy.low <= entry.fraction:
+        return verdict
+    most, why = percent(entry.fraction, sign=False), inert(entry.reason)
+    reason = f"fails on its energy, at most {most} more ({why}); judged by its time: {own.value}"
+    failed = replace(verdict, outcome=Outcome.REGRESSION, by_time=own, reason=reason)
+    return replace(failed, fails_on_energy=True)
 
 
 def _adding(verdict: Verdict, words: str) -> Verdict:

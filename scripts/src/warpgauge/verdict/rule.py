@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from warpgauge.records.counters import Clock
+from warpgauge.records.counters import ENERGY, ENERGY_ERROR, Clock
 from warpgauge.records.model import Session
 from warpgauge.records.row import LARGEST_LOG, Row
 from warpgauge.records.sessions import FEWEST_OF_A_CHANGE, FEWEST_OF_A_PASS
@@ -161,6 +161,7 @@ class Rule:
             evidence=_evidence(pairing) if pairs else Evidence.SCREENED,
             processes=(tested.baseline_processes, tested.candidate_processes),
             reason=reason,
+            energy=_energy(pairing),
             accepted=accepted,
             resources=resource_changes(pairing.baseline, pairing.candidate),
             same_machine_code=same_machine_code(pairing.baseline, pairing.candidate),
@@ -227,6 +228,23 @@ def _evidence(pairing: Pairing) -> Evidence:
     pairs = pairing.candidate.pairs
     in_lock_step = bool(pairs) and all(pair.log_ratio is not None for pair in pairs)
     return Evidence.LOCK_STEP if in_lock_step else Evidence.PAIRED
+
+
+def _energy(pairing: Pairing) -> Change | None:
+    """Return the change of energy if both sides measured it on one GPU, beyond the meter's error.
+
+    A row has the median over its processes, and their largest error, which bounds the median's.
+    """
+    sides = pairing.baseline.counters, pairing.candidate.counters
+    (old, old_error), (new, new_error) = (
+        (side.get(ENERGY, 0.0), side.get(ENERGY_ERROR, math.inf)) for side in sides
+    )
+    is_known = 0.0 <= old_error < old and 0.0 <= new_error < new
+    if pairing.comparability > Comparability.OTHER_SYSTEM or not is_known:
+        return None
+    low = (new - new_error) / (old + old_error) - 1.0
+    high = (new + new_error) / (old - old_error) - 1.0
+    return Change(new / old - 1.0, low, high) if low > 0.0 or high < 0.0 else None
 
 
 def _gated(verdict: Verdict) -> Verdict:

@@ -30,6 +30,7 @@ class Use:
     shared_bytes: int
     stack_bytes: int
     instructions: int
+    occupancy: float | None = None  # the largest share of an SM's warps that this permits
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class Changes:
 def limited(found: Changes, policy: Policy) -> Changes:
     """Return the changes with what exceeds the policy's limits on resources, and did not before."""
     beyond = [
-        f"{kernel.name} (sm_{kernel.architecture}) takes {excess}: "
+        f"{kernel.name} (sm_{kernel.architecture}) has {excess}: "
         f"{policy.name}, {pin.kind} entry {pin.number} ({pin.reason or pin.pattern.pattern})"
         for kernel in found.kernels
         for pin in policy.pins
@@ -171,6 +172,6 @@ def _use(side: Programs, key: _Key, program: str, code: machine_code.Kernel | No
     kernel = side[program].kernels.get(key[0], {}).get(key[1])
     if kernel is None:
         return None
-    instructions = code.code if code else ()
-    spills = sum(instruction.is_spill for instruction in instructions)
-    return Use(kernel.registers, spills, kernel.shared, kernel.stack, len(instructions))
+    own = code.code if code else ()
+    spills = sum(instruction.is_spill for instruction in own)
+    return Use(kernel.registers, spills, kernel.shared, kernel.stack, len(own), kernel.occupancy)

@@ -51,7 +51,10 @@ class Side(msgspec.Struct, frozen=True):
 
 
 class Change(msgspec.Struct, frozen=True):
-    """A relative change of time, above zero if slower, and the ends of its 95 % interval."""
+    """A relative change of time, above zero if slower, and the ends of its 95 % interval.
+
+    Of energy, the ends are what the meter's largest error leaves possible.
+    """
 
     ratio: Ratio | None
     low: Ratio | None
@@ -62,16 +65,18 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """One benchmark: `name` is its key in the baseline, `family` the part before the first slash.
 
     `outcome`: docs/pages/verdicts.md explains each. A control of the host that was measured
-    is always a PASS. `by_time`: the outcome by time alone if resources made the outcome REGRESSION,
-    else null. `clock`: the clock that took the time. `evidence`: the basis of the verdict: nothing,
-    the sessions of a baseline, or pairs of both builds on one GPU, in alternating processes or in
-    lock-step (two processes that take turns, slice by slice).
+    is always a PASS. `by_time`: the outcome by time alone if resources or energy made the outcome
+    REGRESSION, else null. `clock`: the clock that took the time. `evidence`: the basis of the
+    verdict: nothing, the sessions of a baseline, or pairs of both builds on one GPU, in alternating
+    processes or in lock-step (two processes that take turns, slice by slice).
 
     `change` is null unless both times exist. `p` is the probability of such a difference without a
     cause, adjusted for the number of benchmarks judged together. `minimum_effect` is the smallest
     change that counts. `bound`: the candidate is slower by at most this, with 99 % confidence; if
     negative, it is faster. A PASS has a bound within the `tolerance`; a control of the host has
-    none. `processes`: how many of the baseline and of the candidate were compared.
+    none. `energy`: the change of an operation's energy if both sides measured it on one GPU and it
+    exceeds the meter's error, else null. `processes`: how many of the baseline and of the candidate
+    were compared.
 
     `reason`: why the outcome is what it is, if that needs words, else empty. `accepted`: a policy's
     reason for not counting a change, else empty. `resources`: resources of an operation that
@@ -96,6 +101,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     minimum_effect: Fraction | None
     bound: Ratio | None
     tolerance: Fraction | None
+    energy: Change | None
     processes: tuple[Count, Count] | None
     reason: str
     accepted: str

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from warpgauge.records.counters import speed
+from warpgauge.records.counters import ENERGY, speed
 from warpgauge.records.model import Record, by_family, skips
 from warpgauge.records.row import LARGEST_LOG, Row
 from warpgauge.records.sessions import newest_last
@@ -233,7 +233,7 @@ def _values(row: Row, order: Mapping[str, int], alone: bool) -> dict[str, str]:
     times = row.process_medians[max(row.process_medians, key=order.__getitem__)]
     logs = [math.log(time) for time in times]
     known = len(logs) > 1 and not alone
-    joules = row.counters.get("energy_joules", 0.0)
+    joules = row.counters.get(ENERGY, 0.0)
     return {
         "time": duration(math.exp(statistics.fmean(logs))),
         "rate": speed(row.counters),
