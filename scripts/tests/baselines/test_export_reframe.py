@@ -10,7 +10,7 @@ from statistics import median
 
 import pytest
 
-from warpgauge.baselines import show
+from warpgauge.baselines import show, store
 from warpgauge.commands import baseline
 from warpgauge.records.load import load
 from warpgauge.system.environment import ROOT
@@ -62,4 +62,19 @@ def test_quantiles_are_of_all_processes_of_all_sessions(capsys: pytest.CaptureFi
         assert (int(line["sessions"]), int(line["processes"])) == (len(times), len(together))
         assert float(line["q50"]) == pytest.approx(median(together), rel=1e-6)
         assert float(line["q5"]) <= float(line["q25"]) <= float(line["q95"])
-        assert line["gpu"] == "NVIDIA H200"
+        assert (line["gpu"], line["link"]) == ("NVIDIA H200", "")
+
+
+def test_machines_with_other_links_have_lines_of_their_own(tmp_path: Path) -> None:
+    model = tmp_path / "nvidia-a"
+    model.mkdir()
+    document = json.loads((RECORDED / "sync.json").read_bytes())
+    first, *others = document["sessions"]
+    for session in first, *others:
+        document["sessions"][session]["peer_link"] = "NVLink" if session == first else "PCIe 5 x 16"
+    (model / "sync.json").write_text(json.dumps(document))
+    lines = [*csv.DictReader(show.distribution([store.open_folder(model)]).splitlines())]
+    count = len(document["benchmarks"])
+    assert [line["link"] for line in lines] == ["NVLink"] * count + ["PCIe 5 x 16"] * count
+    assert {line["sessions"] for line in lines[:count]} == {"1"}
+    assert {int(line["sessions"]) for line in lines[count:]} == {len(others)}

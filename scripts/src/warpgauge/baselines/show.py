@@ -42,6 +42,7 @@ _DISPENSABLE = (3, 2, 4)  # columns dropped from narrow tables
 _UNKNOWN = "–"
 _DIGITS = 8  # characters shown of a GPU's or boot's identifier
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+_LINK = "peer_link"  # key of the context
 _WHERE = re.compile(r"[\w.-]+:[\w.-]+")
 
 
@@ -142,19 +143,25 @@ def _share(fraction: float | None) -> str:
 
 
 def distribution(folders: Sequence[Folder]) -> str:
-    """Return quantiles of each benchmark's times (seconds) over all processes, as CSV."""
+    """Return quantiles of each benchmark's times (seconds) over all processes, as CSV.
+
+    A model whose sessions had several links to a second GPU has lines for each.
+    """
     text = io.StringIO()
     lines = csv.writer(text, lineterminator="\n")
     heads = (f"q{100 * quantile:.0f}" for quantile in _QUANTILES)
-    lines.writerow(["gpu", "benchmark", "sessions", "processes", *heads])
+    lines.writerow(["gpu", "link", "benchmark", "sessions", "processes", *heads])
     for folder in folders:
         gpu = inert(" or ".join(folder.gpu_names))
-        for row in folder.whole.rows.values():
-            times = [time for of_session in row.process_medians.values() for time in of_session]
-            if times:
-                quantiles = (f"{time:.7g}" for time in np.quantile(times, _QUANTILES))
-                counts = len(row.process_medians), len(times)
-                lines.writerow([gpu, inert(row.name), *counts, *quantiles])
+        sessions = folder.whole.sessions.values()
+        for link in dict.fromkeys(session.context.get(_LINK, "") for session in sessions):
+            keys = {it.key for it in sessions if it.context.get(_LINK, "") == link}
+            for row in folder.whole.rows.values():
+                own = [times for key, times in row.process_medians.items() if key in keys]
+                if times := [time for of_session in own for time in of_session]:
+                    quantiles = (f"{time:.7g}" for time in np.quantile(times, _QUANTILES))
+                    what = gpu, inert(link), inert(row.name)
+                    lines.writerow([*what, len(own), len(times), *quantiles])
     return text.getvalue()
 
 
