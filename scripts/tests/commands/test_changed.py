@@ -18,6 +18,7 @@ from warpgauge.measure import build
 from warpgauge.measure.discovery import Binary
 from warpgauge.measure.program_code import Kernel, ProgramCode
 from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.why import changes
 
 TIMES = {"sync/idle": 1.0, "sync/busy": 2.0}
 BASE = {"sync": TIMES, "copy": {"copy/a": 1.0}, "host": {"host/a": 1.0}}
@@ -76,9 +77,23 @@ def test_the_candidate_is_the_working_tree_by_default(clone: GitRepository) -> N
     assert found(clone, "HEAD")["can_have_changed"] == []
     assert found(clone, "HEAD", "HEAD")["can_have_changed"] == []
     clone.write(CHANGED)
-    assert [program["name"] for program in found(clone, "HEAD")["can_have_changed"]] == [
-        "bench_copy"
-    ]
+    changed = found(clone, "HEAD")
+    assert [program["name"] for program in changed["can_have_changed"]] == ["bench_copy"]
+    assert changed["candidate"] == "the working tree"
+
+
+@pytest.mark.usefixtures("asked")
+def test_the_file_names_whole_commits_also_for_a_clean_tree_and_is_read_as_theirs(
+    clone: GitRepository,
+) -> None:
+    first, second = clone.commit(BASE), clone.commit(CHANGED)
+    for candidate in ([], ["HEAD"]):
+        result = found(clone, "HEAD~1", *candidate)
+        assert (result["base"], result["candidate"]) == (first, second)
+    read = changes.read(clone.root.parent / "changed.json", first, second)
+    assert [*read.cannot_have_changed] == result["cannot_have_changed"]
+    with pytest.raises(UserError, match="its base is"):
+        changes.read(clone.root.parent / "changed.json", second, second)
 
 
 def test_a_filter_limits_what_is_built_and_both_builds_have_no_line_numbers(
@@ -100,6 +115,8 @@ def test_the_result_is_for_people_in_plain_text_and_markdown(clone: GitRepositor
         out = clone.output()[0]
         assert "3 of 4 benchmarks cannot have changed" in out
         assert "bench_copy.o" in out
+        assert first[:10] in out
+        assert first[:11] not in out
 
 
 @pytest.mark.usefixtures("asked")

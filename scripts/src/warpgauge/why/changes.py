@@ -6,18 +6,34 @@ A benchmark cannot have changed if the host code of its program is equal, and ev
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass
+from pathlib import Path
+
+from msgspec.structs import replace
+from rich.console import Console
 
 from warpgauge.measure.cubins import stable_name
 from warpgauge.measure.program_code import ProgramCode
+from warpgauge.reports.format import TERMINAL, Format
+from warpgauge.reports.formats.json import written
+from warpgauge.reports.markdown_text import code, prose, table_head, table_row
+from warpgauge.system import contract, git, layout
+from warpgauge.system.layout import Cells, Columns, print_text
+from warpgauge.system.location import Place, parsed, text_of
+from warpgauge.system.text import inert, plural, quoted
 from warpgauge.verdict.policy import Policy
 from warpgauge.why import code_change, machine_code
 from warpgauge.why.cupti import readable
 from warpgauge.why.machine_code import disassembled
 
 Programs = Mapping[str, ProgramCode]  # by name
-_MOST_EXPLAINED = 30  # kernels; each takes up to a second
+_MOST_KERNELS = 30  # that are explained, which takes up to a second each, and in a table
+_TITLE = "cannot have changed"
+_HEADING = ("registers", "spills", "shared", "stack", "instructions", "occupancy")
+_ABSENT = (None,) * len(_HEADING)
+_MOST_PARTS = 3  # of a program's host code, in a line
 _Key = tuple[int, str]  # architecture and stable name of a kernel
 
 
@@ -55,11 +71,10 @@ class ProgramChange:
     kernels: int
 
 
-@dataclass(frozen=True)
-class Changes:
+class Changes(contract.Document, frozen=True, tag="changed/1"):
     """The benchmarks of two builds by what can have happened to them, and the reasons."""
 
-    base: str
+    base: str  # a full commit, or that it is the working tree
     candidate: str
     architectures: tuple[int, ...]
     cannot_have_changed: tuple[str, ...]
@@ -147,7 +162,7 @@ def _explained(
     for number, (key, programs) in enumerate(kernels.items()):
         old, new = (side[programs[0]].get(key) for side in sides)
         lines: Sequence[str] = ()
-        if old and new and number < _MOST_EXPLAINED:
+        if old and new and number < _MOST_KERNELS:
             lines = code_change.changed(old, new).lines()
         uses = (
             _use(before, key, programs[0], old),
@@ -163,8 +178,8 @@ def _codes(program: ProgramCode, keys: Collection[_Key]) -> dict[_Key, machine_c
     for cubin in program.cubins:
         names = {name: (cubin.architecture, stable_name(name)) for name in cubin.functions}
         asked = [name for name, key in names.items() if key in keys and key not in found]
-        for name, code in disassembled(cubin, asked).items():
-            found[names[name]] = machine_code.Kernel(name, code, cubin.digest(name))
+        for name, instructions in disassembled(cubin, asked).items():
+            found[names[name]] = machine_code.Kernel(name, instructions, cubin.digest(name))
     return found
 
 
@@ -175,3 +190,96 @@ def _use(side: Programs, key: _Key, program: str, code: machine_code.Kernel | No
     own = code.code if code else ()
     spills = sum(instruction.is_spill for instruction in own)
     return Use(kernel.registers, spills, kernel.shared, kernel.stack, len(own), kernel.occupancy)
+
+
+def read(path: Path, base: str, candidate: str) -> Changes:
+    """Return the changes between these commits from a file. Raises UserError if it has others."""
+    place, remedy = Place(path), "write it with warpgauge changed BASE HEAD --format json=FILE"
+    found = contract.decoded(parsed(place, text_of(place), remedy), Changes, place, remedy)
+    for side, its, wanted in (
+        ("base", found.base, base),
+        ("candidate", found.candidate, candidate),
+    ):
+        if its != wanted:
+            raise place.error(f"its {side} is {quoted(_side(its))}, not {_side(wanted)}", remedy)
+    return found
+
+
+def _side(commit: str) -> str:
+    return git.short(commit) if git.is_full(commit) else commit
+
+
+def _sentences(found: Changes, mark: Callable[[str], str], most: int) -> Iterator[str]:
+    """Yield the counts, then a line for each changed program.
+
+    `mark` is for names, `most` the number of kernels that are shown.
+    """
+    untouched = len(found.cannot_have_changed)
+    possible = sum(len(program.benchmarks) for program in found.can_have_changed)
+    on = ", ".join(f"sm_{architecture}" for architecture in found.architectures)
+    sides = f"{mark(_side(found.base))} and {mark(_side(found.candidate))}{on and f', on {on}'}"
+    yield f"{untouched} of {plural(untouched + possible, 'benchmark')} {_TITLE} between {sides}."
+    yield from (f"Over a limit of the policy: {mark(line)}." for line in found.beyond_policy)
+    if found.new or found.removed:
+        yield f"{len(found.new)} are new, {len(found.removed)} were removed."
+    for program in found.can_have_changed:
+        reasons = [plural(program.kernels, "kernel")] if program.kernels else []
+        if program.host:
+            shown = ", ".join(map(mark, program.host[:_MOST_PARTS]))
+            more = len(program.host) - _MOST_PARTS
+            reasons.append(f"host code ({shown}{f' and {more} more' if more > 0 else ''})")
+        count = plural(len(program.benchmarks), "benchmark")
+        yield f"{mark(program.name)}: {count} can have changed: {', '.join(reasons)}."
+    if (more := len(found.kernels) - most) > 0:
+        yield f"{plural(more, 'changed kernel')} more than are shown; --format json has all."
+
+
+def _rows(found: Changes, most: int) -> Iterator[tuple[str, tuple[str, ...], str]]:
+    """Yield for each changed kernel its name, the cells of its row, and what differs."""
+    for kernel in found.kernels[:most]:
+        before, after = (
+            ["–" if value is None else str(value) for value in (astuple(use) if use else _ABSENT)]
+            for use in (kernel.before, kernel.after)
+        )
+        pairs = zip(before, after, strict=True)
+        cells = tuple(old if old == new else f"{old} → {new}" for old, new in pairs)
+        name = f"{kernel.name} (sm_{kernel.architecture})"
+        yield name, cells, "; ".join(kernel.lines)
+
+
+def plain(found: Changes) -> str:
+    def show(console: Console) -> None:
+        for sentence in _sentences(found, inert, _MOST_KERNELS):
+            print_text(console, sentence)
+        every = _rows(found, _MOST_KERNELS)
+        rows = [(Cells(inert(name), cells), inert(words)) for name, cells, words in every]
+        if not rows:
+            return
+        table = [(Cells("kernel", _HEADING), ""), *rows]
+        columns = Columns.fitting([cells for cells, _ in table], console.width)
+        for cells, words in table:
+            console.print(columns.line(cells))
+            if words:
+                print_text(console, words, indent=4)
+
+    return layout.plain(show)
+
+
+def markdown(found: Changes, most: int = _MOST_KERNELS) -> str:
+    """Return the counts, the programs that can have changed, and at most so many kernels."""
+    first, *others = _sentences(found, code, most)
+    lines = [f"**{first}**", "", *(f"- {line}" for line in others), ""]
+    every = _rows(found, most)
+    rows = [table_row((code(name), *cells, prose(words))) for name, cells, words in every]
+    if rows:
+        lines += [table_head(("kernel", *_HEADING, "what differs"), range(1, 7)).rstrip(), *rows]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+_TEXT = re.compile(_TITLE.encode())
+_JSON = re.compile(rb'"warpgauge_format"\s*:\s*"changed/')
+FORMATS: Mapping[str, Format] = {
+    TERMINAL: Format(TERMINAL, plain, "changes in plain text", _TEXT),
+    "json": Format("json", written, "JSON of changes", _JSON),
+    "markdown": Format("markdown", markdown, "changes in Markdown", _TEXT),
+}
