@@ -77,6 +77,7 @@ CONTRADICTIONS = {
         *("--record", "--against=HEAD", "--inject=a=1.05", "--out=x.json", "--format=json"),
     ],
     "--against=main": ["--no-confirm", "x.toml"],
+    "--changed=x.json": ["--inject=a=1.05"],
     "x.toml": ["--build-dir=.", "--suite=full", "--isolate=auto"],
     "bench_x.py": ["--build-dir=.", "--no-build"],
     "--resume": ["--list", "--filter=x", "--no-build"],

@@ -31,6 +31,7 @@ _CONTRADICTIONS = {
     "--record": ("--against", "--filter", "--inject"),
     "--self-check": ("--against", "--inject", "--out", "--format"),
     "--against": ("--no-confirm", "--build-dir"),
+    "--changed": ("--inject",),
     "--energy": ("--record", "--against", "--self-check"),
     # External kernels have no suites and no commits, and are of one program.
     _MANIFEST: ("--build-dir", "--suite", "--isolate", "--against"),
@@ -62,6 +63,8 @@ def parse(argv: Sequence[str]) -> Options:
                 raise contradiction(option, other)
     if values.resume is not None and given != ["--resume"]:
         raise UserError("--resume takes all other options from the interrupted run: omit yours")
+    if values.changed is not None and not values.against:
+        raise UserError("--changed needs --against: name the commit that FILE compares with")
     require_portable("--inject", options.injected_regex)
     if options.record and not options.build and options.build_dir is None:
         raise contradiction("--record", "--no-build, because the programs may be of another commit")

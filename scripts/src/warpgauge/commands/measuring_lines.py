@@ -107,6 +107,8 @@ def bench() -> Parser:
     what = group(parser, "what to compare with", "%(prog)s --against main")
     add(what, "--against", type=revision, help="compare with this commit instead of a baseline: "
         "build it too, and measure both in pairs")
+    what.add_argument("--changed", metavar="FILE", type=Path, help="what warpgauge changed "
+        "wrote as JSON: of the benchmarks that cannot have changed, measure only a random tenth")
     what.add_argument("--no-confirm", dest="confirm", action="store_false", help="judge by the "
         "baseline alone, without measuring again in pairs")
 
@@ -128,7 +130,8 @@ def bench() -> Parser:
     output = group(parser, "output", "%(prog)s --format markdown=report.md")
     add(output, "--out")
     add_formats(output, "comparison", FORMATS)
-    parser.hide("--isolate", "--inject", "--energy", "--processes", "--timeout", "--self-check")
+    parser.hide("--changed", "--isolate", "--inject", "--energy", "--processes", "--timeout",
+        "--self-check")
     return parser
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from warpgauge.baselines import recordable, show, store
 from warpgauge.commands.measuring_command import MeasuringCommand
 from warpgauge.external.program import ExternalKernels
-from warpgauge.measure import confirm, journal, self_check
+from warpgauge.measure import confirm, journal, machine_context, selection, self_check
 from warpgauge.measure.ab_run import AbRun
 from warpgauge.measure.confirm import unconfirmed
 from warpgauge.measure.discovery import Probe, Suite
@@ -38,7 +38,8 @@ from warpgauge.verdict.comparison import Comparison, Outcome
 from warpgauge.verdict.note import Note, commit_words, listed, paired, removed, sentence
 from warpgauge.verdict.paired_tests import looks_of
 from warpgauge.verdict.policy import Expected, Policy
-from warpgauge.why import explain
+from warpgauge.why import changes, explain
+from warpgauge.why.changes import Changes
 from warpgauge.why.explain import Sides
 
 # Unless the user gives a budget, a self-check measures no further look after so many seconds.
@@ -61,7 +62,7 @@ class Bench(MeasuringCommand):
         self.require_writable()
         with self.begun(resumed=resumed) as (measuring, held):
             built = self.shared or self.built(measuring)
-            suite = measuring.suite(built.programs)
+            suite = self._selected(measuring.suite(built.programs))
             uuid = suite.known.get("gpu_uuid", "")
             measuring = self.ready(measuring, uuid, held)
             if suite.probe.gpus > 1:
@@ -89,7 +90,8 @@ class Bench(MeasuringCommand):
 
     def require_writable(self) -> None:
         """Check the arguments. Raises UserError, also for a file that must not be written."""
-        options, paths, _ = self.options, self.paths, (self.kernels, self.commit, self.show)
+        options, paths = self.options, self.paths
+        _ = self.kernels, self.commit, self.what_changed, self.show
         runs = [*paths.pair]
         if not options.against:
             is_alone = options.record or not options.confirm
@@ -117,6 +119,30 @@ class Bench(MeasuringCommand):
         """The commit of --against, or "". Raises UserError."""
         ref = self.options.against
         return git.commit_of(self.root, ref) if ref else ""
+
+    @cached_property
+    def what_changed(self) -> Changes | None:
+        """What --changed says of this tree since the commit of --against. Raises UserError."""
+        if self.options.own.changed is None:
+            return None
+        tree = machine_context.source(self.root)
+        if tree["dirty"] != "false":
+            raise UserError("--changed needs a committed tree: commit or stash your changes first")
+        return changes.read(self.options.own.changed, self.commit, tree["commit"])
+
+    def _selected(self, suite: Suite) -> Suite:
+        """Return what --changed leaves of the suite. Raises UserError."""
+        if self.what_changed is None:
+            return suite
+        here = machine_context.architectures(suite.known.get("gpu_uuid", ""))
+        if other := here.difference(self.what_changed.architectures):
+            named = ", ".join(f"sm_{number}" for number in sorted(other))
+            fault = f"{self.options.own.changed} says nothing of this GPU's {named}"
+            raise UserError(f"{fault}: write it with warpgauge changed --architectures")
+        names = self.what_changed.cannot_have_changed
+        patterns = [entry.pattern for entry in self.policy.required] if self.policy else []
+        required = [name for name in names if any(one.search(name) for one in patterns)]
+        return selection.spared(suite, frozenset(names), required, self.options.seed)
 
     @cached_property
     def policy(self) -> Policy | None:

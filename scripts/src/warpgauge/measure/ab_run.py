@@ -57,12 +57,7 @@ class Side:
 
     def without(self, names: Collection[str]) -> Side:
         """Return this side without these benchmarks."""
-        binaries = []
-        for binary in self.binaries:
-            left = tuple(name for name in binary.names if name not in names)
-            if left or not binary.names:
-                binaries.append(replace(binary, names=left))
-        return replace(self, binaries=tuple(binaries))
+        return replace(self, binaries=selection.without(self.binaries, names))
 
     def lane(self, name: str = "") -> Lane:
         return Lane(self.binaries, self.arguments, name)

@@ -106,7 +106,7 @@ class Suite:
     binaries: tuple[Binary, ...]  # with the selected benchmarks
     probe: Probe
     known: Mapping[str, str]
-    left_out: frozenset[str] = frozenset()  # only in the full suite: a base need not have them
+    left_out: frozenset[str] = frozenset()  # that the base is not measured with, either
 
     @property
     def size(self) -> str:

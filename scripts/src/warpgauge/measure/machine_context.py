@@ -96,6 +96,13 @@ def gpu(uuid: str) -> dict[str, str]:
     return {key: value for key, value in pairs if value not in _UNKNOWN}
 
 
+def architectures(uuid: str) -> set[int]:
+    """Return the architectures of the GPUs in `uuid`, 90 for sm_90; none without nvidia-smi."""
+    query = ("--query-gpu=compute_cap", "--format=csv,noheader", "-i", uuid)
+    found = re.findall(r"\d+\.\d", nvidia_smi(*query)) if uuid else []
+    return {int(capability.replace(".", "")) for capability in found}
+
+
 def here(found: Mapping[str, str]) -> dict[str, str]:
     """Return the context of this machine and of the GPU in `found`, if any."""
     return {**machine(), **found, **gpu(found.get("gpu_uuid", ""))}

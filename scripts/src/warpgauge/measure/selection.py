@@ -7,6 +7,8 @@ axis, which together give a point of its axes. To compare two variants in pairs,
 
 from __future__ import annotations
 
+import math
+import random
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -15,14 +17,15 @@ from pathlib import Path
 import msgspec
 
 from warpgauge.measure import discovery
-from warpgauge.measure.discovery import Binary, Probe
+from warpgauge.measure.discovery import Binary, Probe, Suite
 from warpgauge.measure.manifest import Program
 from warpgauge.records import benchmark_filter
-from warpgauge.records.benchmark_filter import hint, matching
+from warpgauge.records.benchmark_filter import SAME_CODE, hint, matching
 from warpgauge.records.names import FULL_SUITE
 from warpgauge.system import process
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.text import inert, listed, quoted, typed
+from warpgauge.verdict import pairing
 
 # Characters with a special meaning in both POSIX extended and Python expressions.
 _SPECIAL = re.compile(r"[\\.\[()*+?{|^$]")
@@ -32,6 +35,9 @@ _BEGIN = re.compile(r"\^([\w/]*)(?![\w/?*{])")
 
 # Longest filter in bytes: Linux allows 128 KiB per argument, and std::regex 100,000 states.
 LONGEST_FILTER = 32 * 1024
+
+# Of benchmarks whose code is equal on both sides, so many are measured to check that.
+_SAMPLE, _SMALLEST_SAMPLE = 0.1, 5
 
 
 def required(filter: str, names: Sequence[str]) -> tuple[str, ...]:
@@ -152,6 +158,32 @@ def only(binaries: Sequence[Binary], names: Collection[str]) -> list[Binary]:
     families = {name.split("/", 1)[0] for name in names}
     left = [replace(one, names=tuple(n for n in one.names if n in names)) for one in binaries]
     return [one for one in left if one.names or (one.fault is not None and one.family in families)]
+
+
+def without(binaries: Iterable[Binary], names: Collection[str]) -> tuple[Binary, ...]:
+    """Return the programs without these benchmarks, if others are left or none were known."""
+    parts = [(one, tuple(name for name in one.names if name not in names)) for one in binaries]
+    return tuple(replace(one, names=left) for one, left in parts if left or not one.names)
+
+
+def spared(suite: Suite, same: Collection[str], required: Collection[str], seed: int) -> Suite:
+    """Return a suite without most of the benchmarks with the `same` code on both sides.
+
+    It keeps those that are `required`, and a sample that depends on the seed. Run files state them.
+    """
+    equal = sorted(name for one in suite.binaries for name in one.names if name in same)
+    # The host's controls are not judged, so they show nothing.
+    drawn = [name for name in equal if name.partition("/")[0] != pairing.FAMILY] or equal
+    count = max(_SMALLEST_SAMPLE, math.ceil(_SAMPLE * len(drawn)))
+    sample = random.Random(seed).sample(drawn, min(count, len(drawn)))
+    names = {*equal}.difference(sample, required)
+    known = {**suite.known, SAME_CODE: "\n".join(equal)} if equal else suite.known
+    return replace(
+        suite,
+        binaries=without(suite.binaries, names),
+        known=known,
+        left_out=suite.left_out | names,
+    )
 
 
 def exactly(names: Collection[str]) -> str:

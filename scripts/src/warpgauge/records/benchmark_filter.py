@@ -15,6 +15,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from warpgauge.records.counters import FULL_SUITE
+from warpgauge.records.sessions import are_paired
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import cut, inert, typed
 
@@ -27,6 +28,8 @@ _AMBIGUOUS = re.compile(r"\[([:.=])[^]]*\1\]|\\[A-Za-z0-9]|\[[^]]*\\|\(\?|[*+?}]
 
 # Key of a run's context: the families whose programs were not built, separated by slashes.
 NOT_BUILT = "not_built"
+# Another one: benchmarks whose code is equal on both sides, one a line. Most were not measured.
+SAME_CODE = "same_code"
 
 # A confirmation run is filtered by the names of all benchmarks that it measured: a long text.
 _LONGEST_SHOWN = 300
@@ -36,7 +39,7 @@ class Request:
     """The selection of benchmarks by the comparison's `filter` and by the candidate's own run.
 
     A run of the default suite is not expected to have the full suite's benchmarks in `baseline`,
-    and no run those of programs that were not built.
+    and no run those of programs that were not built, or whose code is that of its base.
 
     Filters are regular expressions found anywhere in a name. A leading ``-`` negates, and ``all``
     selects all, as with Google Benchmark's --benchmark_filter.
@@ -55,7 +58,10 @@ class Request:
         if baseline is not None:
             self.not_built = _not_built(baseline, candidate)
             self.of_full_suite = _not_run(baseline, candidate) - self.not_built
-        self.left_out = self.of_full_suite | self.not_built
+        spared = same_code(candidate) - candidate.rows.keys()
+        if baseline is not None and are_paired(baseline, candidate):
+            spared -= baseline.rows.keys()  # what the base measured is missing
+        self.left_out = self.of_full_suite | self.not_built | spared
         self._whose = f"{candidate.path}: the filter of its run,"
         matches(self._filter, "")
         for own in self._own:
@@ -81,6 +87,12 @@ class Request:
         """The filters in effect, for a note; empty if all benchmarks were asked for."""
         given = {self._filter, *self._own} - {""}
         return inert(cut(", ".join(sorted(given)), _LONGEST_SHOWN))
+
+
+def same_code(run: Record) -> frozenset[str]:
+    """Return the benchmarks whose code is equal on both sides of a run, measured or not."""
+    texts = [session.context.get(SAME_CODE, "") for session in run.sessions.values()]
+    return frozenset("\n".join(texts).split("\n")) - {""}
 
 
 def require_match(filter: str | None, baseline: Record, candidate: Record) -> None:

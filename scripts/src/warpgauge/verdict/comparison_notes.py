@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import median
 
-from warpgauge.records.benchmark_filter import NOT_BUILT, Request
+from warpgauge.records.benchmark_filter import NOT_BUILT, Request, same_code
 from warpgauge.records.counters import (
     CANARY,
     LEFT_OUT,
@@ -22,7 +22,7 @@ from warpgauge.records.sessions import are_paired, newest_last
 from warpgauge.system.text import duration, foreign, percent, plural
 from warpgauge.verdict import comparability, incompatibility
 from warpgauge.verdict.comparability import Comparability
-from warpgauge.verdict.comparison import KERNEL, Evidence, Outcome, Verdict
+from warpgauge.verdict.comparison import KERNEL, Comparison, Evidence, Outcome, Verdict
 from warpgauge.verdict.comparison_settings import ENOUGH_FILES, FEWEST_PROCESSES, ComparisonSettings
 from warpgauge.verdict.incompatibility import Override
 from warpgauge.verdict.note import MOVED_ALIKE, SIBLINGS, Note, and_more, listed, sentence
@@ -87,7 +87,7 @@ def of(
         elif said:
             why = sentence(said.removeprefix("no (").removesuffix(")"))
             yield Note("not_isolated", f"The programs were not isolated from their machine: {why}.")
-    if unasked := unasked - len(request.left_out):
+    if unasked := unasked - len(request.left_out & baseline.rows.keys()):
         skipped = f"{plural(unasked, 'benchmark')} skipped by {foreign('--filter')}"
         yield Note("filtered", f"{skipped} {foreign(request.filters)}.")
     if request.of_full_suite:
@@ -96,6 +96,27 @@ def of(
     for families in sorted({context[NOT_BUILT] for context in contexts if context.get(NOT_BUILT)}):
         count = plural(len(request.not_built), "benchmark")
         yield Note(NOT_BUILT, f"Not built: {foreign(families.replace('/', ', '))} ({count}).")
+
+
+def of_same_code(found: Comparison) -> Iterator[Note]:
+    """Yield a note on the benchmarks whose code is equal on both sides, if the run states any."""
+    same, rows = same_code(found.candidate), found.candidate.rows.keys()
+    if not same:
+        return
+    words = (
+        f"{len(same)} of {plural(len(same | rows), 'benchmark')} cannot have changed: their "
+        "machine code and host code are equal. "
+        f"{len(same & rows)} of them were measured as a control."
+    )
+    yield Note("same_code", words)
+    slower = [row.name for row in found.verdicts if row.outcome is Outcome.REGRESSION]
+    if wrong := same.intersection(slower):
+        count, be = plural(len(wrong), "benchmark"), "is" if len(wrong) == 1 else "are"
+        words = (
+            f"{count} that cannot have changed {be} slower: the selection is wrong, or the machine "
+            f"changed. Measure everything, without {foreign('--changed')}."
+        )
+        yield Note("same_code_slower", words)
 
 
 def of_systems(pairings: Sequence[Pairing]) -> Iterator[Note]:

@@ -83,7 +83,8 @@ def judge(
         refusal=_refusal(baseline, candidate, names, request, pairings),
         alpha=settings.alpha,
     )
-    return _under_policy(comparison, settings, request)
+    judged = _under_policy(comparison, settings, request)
+    return replace(judged, notes=(*comparison_notes.of_same_code(judged), *judged.notes))
 
 
 def _under_policy(
