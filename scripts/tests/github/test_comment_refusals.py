@@ -14,7 +14,7 @@ from builders import baseline, context, google, google_row, row
 from fake_github import TOKEN, Answer
 from gate_pair import HEAD, MEMBERS, OTHER, Json, Pair, archive_of, slower
 from hosted_run import ARTIFACT, HOME, RUN, HostedRun
-from hostile_text import ALIVE, RENDERER, outside_code
+from hostile_text import TEXTS, require_harmless
 from warpgauge.github import artifact
 from warpgauge.system.errors import ExitStatus, UserError
 
@@ -209,19 +209,7 @@ def test_one_forged_artifact_is_named_and_all_others_are_posted(
     assert "warpgauge-b/runs/run-base.json" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "@warp/maintainers #1 GH-2 https://evil.example www.evil.example",
-        "</code></td><script>alert(1)</script><img src=x onerror=alert(1)>",
-        "](https://evil.example) ![x](https://evil.example/x.png) `` ` | \\|",
-        "<!-- warpgauge comparison -->\n\n# All is well\r\n- [x] done",
-        "\n```\n<script>x</script>\n~~~\n'; echo $(id) `id` #",
-        "gemm\u202e\u2066/dellit\u200b\ufeff",
-        "\U0001f600\x1b[31m##[group]",
-        "x" * 4000,
-    ],
-)
+@pytest.mark.parametrize("text", TEXTS)
 def test_foreign_text_is_read_and_does_nothing(hosted: HostedRun, text: str) -> None:
     left = slower(name=f"gemm/{text}", cpu_model=text, flags=text)
     left.candidate["context"]["cpu_model"] = f"{text} more"
@@ -234,13 +222,8 @@ def test_foreign_text_is_read_and_does_nothing(hosted: HostedRun, text: str) -> 
     hosted.comment()
     assert "1 slower" in hosted.body
     assert len(hosted.body) <= 65_536
-    rendered = RENDERER.render(hosted.body)
-    assert "<script" not in rendered
-    assert "<img" not in rendered
-    assert rendered.count("<a ") == 3  # the run, its job, and what that left
-    ours = hosted.body.partition("\n\n")[2]
-    assert not ALIVE.search(outside_code(RENDERER.render(ours)))
-    assert all(one.isprintable() or one == "\n" for one in hosted.body.replace("\xa0", " "))
+    # The run, its job, and what that left.
+    require_harmless(hosted.body, links=3)
 
 
 def test_an_artifact_that_says_it_is_too_large_or_expired_is_not_fetched(

@@ -14,10 +14,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
 
 from warpgauge.github.api import GitHub, at, number, text
 from warpgauge.github.gpus import Gpu
-from warpgauge.records.benchmark_filter import NOT_BUILT, normal
+from warpgauge.records.benchmark_filter import NOT_BUILT, SAME_CODE, normal
 from warpgauge.records.load import load
 from warpgauge.records.model import BUILD_DIR, FILE, ISOLATED, MANIFEST, PROGRAMS, Record, Source
 from warpgauge.records.sessions import BASE, CANDIDATE, PAIR_SIDE, are_paired, only_session
@@ -27,6 +28,10 @@ from warpgauge.system.text import inert, quoted
 # In the artifacts of nights and of sessions, and in those of the gate, base first.
 RUN_FILE = "run.json"
 PAIR = "runs/run-base.json", "runs/run.json"
+# What `warpgauge changed` found, and the artifact that holds it.
+CHANGED_FILE, CHANGED = "changed.json", "warpgauge-changed"
+
+T = TypeVar("T")
 
 # All files of the full suite are a few MiB, compressed to a tenth; its run file is 0.5 MiB, and one
 # of 10,000 benchmarks 8 MiB.
@@ -98,7 +103,14 @@ class Artifact:
         return self.api.download(path, most)
 
     def run(self, member: str, folder: Path) -> Record:
-        """Return the run file `member`, and leave it in `folder`, below the artifact's name.
+        """Return the run file `member`, as `file` does."""
+        record = self.file(member, folder, load)
+        if len(record.rows) > MOST_ROWS:
+            raise UserError(f"{self.name}/{member} holds more than {MOST_ROWS} benchmarks")
+        return record
+
+    def file(self, member: str, folder: Path, reader: Callable[[Path], T]) -> T:
+        """Return the file `member`, and leave it in `folder`, below the artifact's name.
 
         Raise UserError, or MissingEntry if there is none.
         """
@@ -107,12 +119,9 @@ class Artifact:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
         try:
-            record = load(path)
+            return reader(path)
         except UserError as fault:
             raise UserError(str(fault).replace(f"{folder}/", "")) from None
-        if len(record.rows) > MOST_ROWS:
-            raise UserError(f"{self.name}/{member} holds more than {MOST_ROWS} benchmarks")
-        return record
 
 
 def of_run(
@@ -150,7 +159,7 @@ def newest(
 # A baseline repeats its context, of 2,000 characters, in every file.
 _CONTEXT_LIMIT = 32 * 1024
 # What two processes that ran beside each other have in common.
-_SHARED = ("gpu_name", "gpu_uuid", "boot_id", "driver_version", "suite", ISOLATED)
+_SHARED = ("gpu_name", "gpu_uuid", "boot_id", "driver_version", "suite", ISOLATED, SAME_CODE)
 
 
 def require_session(record: Record, gpu: Gpu, commit: str, root: Path) -> None:

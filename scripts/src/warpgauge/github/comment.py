@@ -38,10 +38,13 @@ from warpgauge.verdict.comparison import (
     Verdict,
     exit_status,
 )
+from warpgauge.why import changes
+from warpgauge.why.changes import Changes
 
 LENGTH_LIMIT = 65_536  # GitHub's limit
 _LIMIT = LENGTH_LIMIT - 536  # leaves room for the note that the comment is outdated
 
+_KERNELS, _LONGEST_CHANGED = 10, 16_000  # of what changed: kernels, and characters
 _ROWS = 24  # of the table with a column for each GPU
 _LISTED, _LONGEST_LISTED = 3, 100  # names in a remark, more are counted; characters of each
 
@@ -157,7 +160,13 @@ def _listed(words: Sequence[str]) -> str:
     return ", ".join(words[:_LISTED]) + more
 
 
-def body(run: Run, base: Base, parts: Sequence[Part], judging: Sequence[str] = ()) -> str:
+def body(
+    run: Run,
+    base: Base,
+    parts: Sequence[Part],
+    judging: Sequence[str] = (),
+    what_changed: Changes | str = "",
+) -> str:
     """Return the comment within GitHub's limit; what does not fit is named and linked.
 
     `judging` are the changed files that decide how the pull request is judged.
@@ -180,8 +189,9 @@ def body(run: Run, base: Base, parts: Sequence[Part], judging: Sequence[str] = (
         head += ["\n".join(_line(part, said) for part in parts), *_beside_each_other(parts)]
     text = "\n\n".join([*head, ""])
     compared = [(part, part.found) for part in parts if isinstance(part.found, Comparison)]
+    foot = _changed(run, what_changed)
     # Reserve room for the links that replace tables.
-    room = _LIMIT - len(text) - sum(len(_elsewhere(run, part)) for part, _ in compared)
+    room = _LIMIT - len(text) - len(foot) - sum(len(_elsewhere(run, part)) for part, _ in compared)
     share = min(room // max(len(compared), 1), report.LIMIT)
     for part, found in compared:
         title = summary(f"{part.gpu.name}: all results")
@@ -190,7 +200,20 @@ def body(run: Run, base: Base, parts: Sequence[Part], judging: Sequence[str] = (
         tables = report.tables(found, share - len(begin) - len(end), part.sources)
         section = f"{begin}{tables}{end}"
         text += section if len(section) <= share else _elsewhere(run, part)
-    return finished(text.rstrip() + "\n")
+    return finished(f"{text.rstrip()}\n{foot}")
+
+
+def _changed(run: Run, found: Changes | str) -> str:
+    """Return what changed in the code, behind a line unless it exceeds a limit of the policy."""
+    if isinstance(found, str):
+        return f"\n{prose(found)}\n" if found else ""
+    text = changes.markdown(found, _KERNELS)
+    if len(text) > _LONGEST_CHANGED:
+        text = f"It does not fit here: {link('see the run', run.url)}.\n"
+    state = " open" if found.beyond_policy else ""
+    same = plural(len(found.cannot_have_changed), "benchmark")
+    line = summary(f"{same} cannot have changed, {plural(len(found.kernels), 'kernel')} did")
+    return f"\n<details{state}>{line}\n\n{text}\n</details>\n"
 
 
 def _gravity(part: Part) -> tuple[int, float]:
@@ -273,15 +296,13 @@ def _name(part: Part) -> str:
 _OUTDATED = "> **Outdated.**"
 
 
-def put(
-    api: GitHub, run: Run, pull: int, base: Base, parts: Sequence[Part], judging: Sequence[str] = ()
-) -> str:
+def put(api: GitHub, run: Run, pull: int, text: str) -> str:
     """Make this the pull request's one comment; return its address.
 
     The oldest comment of ours is edited in place. Duplicates, from two concurrent jobs, are
     deleted, because each would look like a result.
     """
-    text, repository = body(run, base, parts, judging), run.repository
+    repository = run.repository
     ours = _ours(api, repository, pull)
     if not ours:
         return address(api.post(_comments(repository, pull), {"body": text}), "html_url")

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeVar
@@ -24,7 +24,7 @@ from warpgauge.github.artifact import Artifact, MissingEntry, fault_of_pair
 from warpgauge.github.comment import Part
 from warpgauge.github.gpus import Gpu
 from warpgauge.github.pull_request import MOST_FILES, Base, Pull, Run
-from warpgauge.records.benchmark_filter import SEARCH_LIMIT_S, cpu_limit, matches
+from warpgauge.records.benchmark_filter import SEARCH_LIMIT_S, cpu_limit, matches, same_code
 from warpgauge.records.counters import FULL_SUITE
 from warpgauge.records.load import load
 from warpgauge.records.model import Record
@@ -40,6 +40,8 @@ from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.judge import judge
 from warpgauge.verdict.paired_tests import rounds_of
 from warpgauge.verdict.policy import Policy
+from warpgauge.why import changes
+from warpgauge.why.changes import Changes
 
 _T = TypeVar("_T")
 
@@ -96,6 +98,23 @@ class Result:
     def changed(self) -> list[str]:
         """The paths that the pull request changes."""
         return pull_request.changed_files(self.api, self.run, self.pull)
+
+    @cached_property
+    def what_changed(self) -> Changes | str:
+        """What the hosted job found in the code, our sentence on why not, or ""."""
+        run, name = self.run, artifact.CHANGED
+        made = artifact.newest(self.api, run.repository, run.id, name.__eq__).get(name)
+        if made is None or not self.ours:
+            return ""
+        reader = partial(changes.read, base=self.base.commit, candidate=run.head)
+        try:
+            with TemporaryDirectory(prefix="warpgauge-") as scratch:
+                return made.file(artifact.CHANGED_FILE, Path(scratch), reader)
+        except Unanswered:
+            raise
+        except UserError as fault:
+            self.refusals.append(f"What changed in the code was refused: {fault}")
+            return self.refusals[-1]
 
     @property
     def judging(self) -> list[str]:
@@ -250,7 +269,7 @@ class Result:
                 removed.append(verdict.name)
                 continue
             verdicts.append(verdict)
-        there = {verdict.name for verdict in found.verdicts}
+        there = {verdict.name for verdict in found.verdicts} | same_code(found.candidate)
         with cpu_limit(SEARCH_LIMIT_S, "the requested filter takes too long; simplify it"):
             absent = [
                 row

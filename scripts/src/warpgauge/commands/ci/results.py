@@ -118,6 +118,7 @@ def _posted(result: Result) -> ExitStatus:
     """Read all results, then post the comment. Raises UserError."""
     api, run, pull = result.api, result.run, result.pull
     parts = result.parts(gpus.read(gpus.file_of(result.root)))
+    about = result.base, parts, result.judging, result.what_changed
     # Somebody may have pushed while the results were read.
     pulls = _pulls(api, run, None)
     if pull not in pulls:
@@ -128,7 +129,7 @@ def _posted(result: Result) -> ExitStatus:
     if len(pulls) > 1 and all(part.found == OTHER_BASE for part in parts):
         print(f"run {run.id} belongs to another pull request than #{pull.number}")
         return ExitStatus.OK
-    print(f"posted: {comments.put(api, run, pull.number, result.base, parts, result.judging)}")
+    print(f"posted: {comments.put(api, run, pull.number, comments.body(run, *about))}")
     return _status(result)
 
 
