@@ -182,7 +182,8 @@ def test_a_gpu_job_can_read_in_an_environment(job: Job) -> None:
     assert SECRET.search(str(job.workflow.get("env", ""))) is None
     assert job.told["environment"] == "gpu" or "'gpu-outside' || 'gpu'" in job.told["environment"]
     uses = [str(step["uses"]) for step in job.steps if "uses" in step]
-    allowed = ("actions/checkout@", "actions/upload-artifact@", "$/.github/actions/gate")
+    artifacts = ("actions/upload-artifact@", "actions/download-artifact@")
+    allowed = ("actions/checkout@", *artifacts, "$/.github/actions/gate")
     assert [action for action in uses if not action.startswith(allowed)] == []
 
 
@@ -204,7 +205,7 @@ TOPICAL = {"pull_request", "workflow_call"}  # what a fork can start, itself or 
 def test_a_pull_request_is_measured_at_the_commit_that_was_approved(measure: Job) -> None:
     assert measure.workflow["run-name"] == f"gpu ${{{{ {HEAD} }}}}"
     # A called workflow's plan runs the default branch's code: nobody has approved the other yet.
-    refs = {"plan": HEAD.removeprefix("inputs.head || "), "measure": HEAD}
+    refs = {"plan": HEAD.removeprefix("inputs.head || "), "changed": HEAD, "measure": HEAD}
     for job in jobs():
         if job.path == measure.path:
             for given in actions(job, "actions/checkout"):
@@ -217,14 +218,42 @@ def test_a_pull_request_is_measured_at_the_commit_that_was_approved(measure: Job
         f"(inputs.outside || github.event_name == 'pull_request' && {outside})"
         in (measure.told["environment"])
     )
-    bases = [step["env"]["BASE"] for job in (plan_of(measure), measure) for step in job.steps
-             if "BASE" in step.get("env", ())]  # fmt: skip
-    assert bases == [f"${{{{ {BASE} }}}}"] * 2
+    bases = [step["env"]["BASE"] for job in jobs() if job.path == measure.path
+             for step in job.steps if "BASE" in step.get("env", ())]  # fmt: skip
+    assert bases == [f"${{{{ {BASE} }}}}"] * 3
 
 
 def plan_of(job: Job) -> Job:
     (plan,) = [one for one in jobs() if (one.path, one.name) == (job.path, "plan")]
     return plan
+
+
+def changed_of(job: Job) -> Job:
+    (changed,) = [one for one in jobs() if (one.path, one.name) == (job.path, "changed")]
+    return changed
+
+
+def test_what_changed_is_read_without_a_gpu_and_its_failure_measures_everything(
+    measure: Job,
+) -> None:
+    changed = changed_of(measure)
+    assert not changed.on_gpu
+    assert changed.told["permissions"] == {"contents": "read"}
+    assert measure.told["needs"] == ["plan", "changed"]
+    (kept,) = actions(changed, "actions/upload-artifact")
+    (read,) = [one for one in measure.steps if "download-artifact" in one.get("uses", "")]
+    assert kept["name"] == read["with"]["name"] == artifact.CHANGED
+    assert kept["path"] == f"{read['with']['path']}/{artifact.CHANGED_FILE}"
+    assert read["continue-on-error"] is True
+    (gate,) = [one for one in measure.steps if "--base" in one.get("run", "")]
+    asked = f"steps.{read['id']}.outcome == 'success' && '{kept['path']}' || ''"
+    assert gate["env"]["CHANGED"] == f"${{{{ {asked} }}}}"
+    assert gate["run"].endswith(' ${CHANGED:+"--changed=$CHANGED"}')
+
+
+def test_what_nobody_has_approved_is_built_in_no_run_of_a_comment() -> None:
+    (job,) = [job for job in jobs() if job.called]
+    assert job.told["with"]["all"] is True
 
 
 @pytest.mark.parametrize("job", [one for one in jobs() if one.on_gpu], ids=lambda job: str(job))
@@ -244,7 +273,9 @@ def test_a_required_check_is_reported_where_nothing_that_is_measured_has_changed
     (unchanged,) = [job for job in jobs() if str(job) == "gpu.yml/unchanged"]
     assert unchanged.told["name"] == measure.told["name"]
     measured = "needs.plan.outputs.measured"
-    assert measure.told["if"] == f"{ON} && ({measured} == 'true' || inputs.base)"
+    wanted = f"{ON} && ({measured} == 'true' || inputs.base)"
+    assert measure.told["if"] == f"${{{{ !cancelled() && {wanted} }}}}"
+    assert changed_of(measure).told["if"] == f"{wanted} && !inputs.all"
     assert unchanged.told["if"] == f"{ON} && {measured} == 'false' && !inputs.base"
     assert unchanged.told["permissions"] == {}
     (step,) = unchanged.steps
@@ -259,7 +290,7 @@ def test_one_asks_by_hand_and_from_another_workflow_for_the_same(measure: Job) -
         for event in ("workflow_dispatch", "workflow_call")
     )
     assert asked == called
-    assert {*asked} == {"head", "base", "gpu", "filter", "outside"}
+    assert {*asked} == {"head", "base", "gpu", "filter", "outside", "all"}
     assert on["merge_group"] == {"types": ["checks_requested"]}
     group = measure.workflow["concurrency"]["group"]
     for apart in ("event_name", "pull_request.number", "comment.id", "github.ref", "inputs.head"):
@@ -358,7 +389,7 @@ def options(command: tuple[str, ...]) -> frozenset[str]:
         return frozenset(re.findall(r"(?<![\w-])--[a-z][a-z-]*", done.stdout))
 
     usual = shown("--help")
-    return shown("--help-all") if words and "--help-all" in usual else usual
+    return shown("--help-all") if "--help-all" in usual else usual
 
 
 def test_the_calls_are_found() -> None:
