@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 import clocks
+import cmake_project
 import shell
-from warpgauge.measure import build, toolkit
+from cmake_project import Project
+from warpgauge.measure import build, manifest, toolkit
 from warpgauge.system.errors import ExitStatus, UserError
 
 
@@ -131,3 +133,100 @@ def test_the_nearest_tool_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         folder.mkdir()
         (folder / "cuobjdump").touch(0o755)
         assert toolkit.tool("cuobjdump") == str(folder / "cuobjdump")
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """A project, and a toolkit 1.5."""
+    made = cmake_project.project(tmp_path, monkeypatch)
+    made.toolkit("1.5")
+    return made
+
+
+def built(project: Project, asked: str = "") -> Path:
+    folder, version = toolkit.project(project.root, "1.5", project.root.parent, asked, print)
+    assert version == "1.5"
+    return folder
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir() if path.is_file() and not path.suffix)
+
+
+def test_a_project_is_built_again_and_only_what_is_selected(project: Project) -> None:
+    project.add({"bench_a": "a", "bench_b": "b", "helper": ""})
+    folder = built(project, "^bench_a$")
+    assert names(folder) == names(folder / "cmake" / "bin") == ["bench_a"]
+    assert built(project) == folder
+    assert names(folder) == ["bench_a", "bench_b", "helper"]
+    built(project, "^bench_")
+    assert names(folder) == ["bench_a", "bench_b"]
+    assert (folder / "bench_b").read_text() == "b"
+    kit = project.toolkits / "cuda-1.5"
+    log = (folder / "build.log").read_text()
+    assert f"-DCMAKE_CUDA_COMPILER={kit}/bin/nvcc -DCUDAToolkit_ROOT={kit}" in log
+    with pytest.raises(UserError, match="no program matches --programs 'bnch_a': did you mean"):
+        built(project, "bnch_a")
+
+
+def test_of_a_project_with_a_manifest_only_its_benchmarks_are_built(project: Project) -> None:
+    project.add({"bench_a": "a", "a_test": "b"})
+    listed = manifest.Program(Path("bin", "bench_a"))
+    manifest.write(project.root, manifest.Manifest((listed,)))
+    folder = built(project)
+    assert names(folder) == names(folder / "cmake" / "bin") == ["bench_a"]
+
+
+@pytest.mark.parametrize(
+    ("presets", "is_used"),
+    [
+        ('{"configurePresets": [{"name": "release"}]}', True),
+        ('{"configurePresets": [{"name": "ci"}]}', False),
+        ('{"configurePresets": 3}', False),
+        ("[]", False),
+        ("no JSON", False),
+    ],
+)
+def test_a_project_s_own_release_preset_is_used(
+    project: Project, presets: str, is_used: bool
+) -> None:
+    (project.root / "CMakePresets.json").write_text(presets)
+    log = (built(project) / "build.log").read_text()
+    assert ("--preset release" in log) is is_used
+    assert ("-DCMAKE_BUILD_TYPE=Release" in log) is not is_used
+
+
+@pytest.mark.parametrize(
+    ("output", "cause"),
+    [
+        (
+            "[1/2] a\nFAILED: b.o\nnvcc -o b.o\nb.cu(7): error: no\n1 error\nninja: stopped",
+            "b.cu(7): error: no",
+        ),
+        ("FAILED: b.o\nptxas fatal   : Unresolved extern\n", "ptxas fatal   : Unresolved extern"),
+        (
+            "-- a\nCMake Error at CMakeLists.txt:3 (message):\n  too\n\n\n  old\n",
+            "CMake Error at CMakeLists.txt:3 (message): too",
+        ),
+        ("Killed\n", "Killed"),
+        ("", "it said nothing"),
+    ],
+)
+def test_a_project_that_does_not_build_is_one_sentence_with_the_cause(
+    project: Project, output: str, cause: str
+) -> None:
+    (project.root / "wrong").write_text(output)
+    with pytest.raises(UserError) as caught:
+        built(project)
+    nvcc = project.toolkits / "cuda-1.5" / "bin" / "nvcc"
+    fault, _, log = str(caught.value).partition("; the build log is ")
+    assert fault == f"{project.root} does not build with {nvcc}: {cause}"
+    assert Path(log).is_file()
+
+
+def test_nvcc_is_named_by_version_or_path(project: Project) -> None:
+    nvcc = project.toolkits / "cuda-1.5" / "bin" / "nvcc"
+    for named in ("1.5", str(nvcc), str(nvcc.parents[1])):
+        assert toolkit.nvcc_of(named) == nvcc
+    with pytest.raises(UserError, match=r"no nvcc '1\.6': .* has \(1\.5\)"):
+        toolkit.nvcc_of("1.6")

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from warpgauge.commands import measuring_lines
@@ -17,8 +17,10 @@ from warpgauge.measure import (
     discovery,
     gpu_watch,
     machine_context,
+    progress,
     python_file,
     selection,
+    toolkit,
 )
 from warpgauge.measure.ab_run import AbRun, Side
 from warpgauge.measure.discovery import Probe, Suite
@@ -26,6 +28,7 @@ from warpgauge.measure.measuring import Measuring
 from warpgauge.records.benchmark_filter import hint, matches
 from warpgauge.records.model import PROGRAMS
 from warpgauge.reports import view
+from warpgauge.system import environment
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.layout import print_line
 from warpgauge.system.text import foreign, inert, typed
@@ -45,15 +48,24 @@ def parse(argv: Sequence[str]) -> Options:
     """Parse `argv`. Raises UserError for bad usage."""
     given = measuring_lines.ab().parse_args(argv)
     matches(given.programs, "", "--programs")
-    asked = bool(given.candidate), bool(given.env), bool(given.command)
+    asked = bool(given.candidate), bool(given.env), bool(given.axis), bool(given.command)
     if sum(asked) != 1 or bool(given.base) is bool(given.command):
         raise UserError(
-            "ab compares two folders of programs, or one folder with --env, or two commands with "
-            "--command"
+            "ab compares two folders of programs, or one folder with --env or --axis, or two "
+            "commands with --command"
         )
     if given.metric and not given.command:
         raise UserError("--metric is for what commands print: add --command BASE CANDIDATE")
     return options_of(given)
+
+
+@dataclass(frozen=True)
+class _Programs:
+    """A folder of programs, its name in the report, and what its run file says of its making."""
+
+    folder: Path
+    name: str
+    facts: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -62,31 +74,46 @@ class _AbCommand(MeasuringCommand):
 
     command = "scripts/warpgauge ab"
 
-    def _asked(self, scratch: Path) -> Sequence[tuple[Path, str]]:
-        """The folder with the programs of each side, and its name. Raises UserError."""
+    def _asked(self, scratch: Path) -> Sequence[_Programs]:
+        """The programs of each side. Raises UserError."""
         own = self.options.own
         if own.command:
-            return [
-                (self._folder_of(command, scratch), f"the command {foreign(command)}")
-                for command in own.command
-            ]
+            return [self._of_command(command, scratch) for command in own.command]
         if own.env:
-            folder = python_file.provide(own.base) if own.base.suffix == PYTHON else own.base
-            programs = discovery.programs_in(folder, own.programs)
-            return [
-                (
-                    any_command.with_variable(self.work, folder, programs, name, value),
-                    f"programs with {foreign(f'{name}={value}')}",
-                )
-                for name, value in own.env
-            ]
+            return [self._with("=".join(variable), *variable) for variable in own.env]
         folders = own.base, own.candidate
-        return [(folder, f"programs in {foreign(str(view.nearby(folder)))}") for folder in folders]
+        return [_Programs(at, f"programs in {foreign(str(view.nearby(at)))}") for at in folders]
 
-    def _folder_of(self, command: str, scratch: Path) -> Path:
+    def _of_axis(self, measuring: Measuring) -> Sequence[_Programs]:
+        """The programs of two versions of nvcc, or with those of a package. Raises UserError."""
+        name, values = self.options.own.axis
+        if name == toolkit.NVCC:
+            toolkit.require_different(values)
+            environment.provide(environment.BUILD, measuring.note)
+        return [self._of_version(name, value) for value in values]
+
+    def _of_version(self, name: str, version: str) -> _Programs:
+        own, shown = self.options.own, f"{name} {version}"
+        print_line(self.notes, f"Preparing {inert(shown)}")
+        if name != toolkit.NVCC:
+            return self._with(shown, *any_command.package(self.work, name, version))
+        with progress.build_status(self.notes) as say:
+            folder, exact = toolkit.project(own.base, version, self.work, own.programs, say)
+        return _Programs(folder, f"programs with {foreign(shown)}", {"nvcc_version": exact})
+
+    def _with(self, shown: str, variable: str, value: str) -> _Programs:
+        """The programs with a value of a variable, for which `shown` stands in the report."""
+        own, folder = self.options.own, self.options.own.base
+        folder = python_file.provide(folder) if folder.suffix == PYTHON else folder
+        programs = discovery.programs_in(folder, own.programs)
+        made = any_command.with_variable(self.work, folder, programs, variable, value)
+        return _Programs(made, f"programs with {foreign(shown)}")
+
+    def _of_command(self, command: str, scratch: Path) -> _Programs:
         print_line(self.notes, f"Running {inert(command)} once ...")
         pattern, timeout_s = self.options.own.metric or "", self.options.timeout_s
-        return any_command.provide(self.work, command, pattern, timeout_s, scratch)
+        folder = any_command.provide(self.work, command, pattern, timeout_s, scratch)
+        return _Programs(folder, f"the command {foreign(command)}")
 
     def run(self) -> ExitStatus:
         """Check all arguments first, then measure, judge and show. This tree is not built."""
@@ -97,16 +124,19 @@ class _AbCommand(MeasuringCommand):
         # Use the UUID: the index counts in NVML's order, and CUDA's may differ.
         options = replace(options, device=uuid if options.device is not None else None)
         with self.begun() as (measuring, held):
+            if options.own.axis:
+                held.enter_context(self.alone_in(self.work))
+            made = self._of_axis(measuring) if options.own.axis else None
             measuring = self.ready(replace(measuring, options=options), uuid, held)
             # Commands run here, so not while another measures.
-            (first, base), (second, candidate) = self._asked(measuring.scratch)
-            measuring = replace(measuring, folders=(first, second))
-            sides = self._sides(measuring)
+            base, candidate = made or self._asked(measuring.scratch)
+            measuring = replace(measuring, folders=(base.folder, candidate.folder))
+            sides = self._sides(measuring, (base, candidate))
             suite = Suite(sides[1].binaries, Probe({}), machine_context.here(gpu))
             measuring.note(f"Measuring {suite.size} in pairs")
             run = AbRun(measuring, suite, {})
             looks = self.in_pairs(run, sides, options.filter)
-            words = f"Measured in pairs, {base} against {candidate}"
+            words = f"Measured in pairs, {base.name} against {candidate.name}"
             method = Note("paired_folders", f"{words}: {looks.rounds}.")
             status = self.concluded(replace(looks.found, method=method), looks, run, sides)
             measuring.tell_budget()
@@ -121,27 +151,26 @@ class _AbCommand(MeasuringCommand):
             rules = rules.without(rules.used_up(policy.load(base)))
         return rules
 
-    def _sides(self, measuring: Measuring) -> tuple[Side, Side]:
+    def _sides(self, measuring: Measuring, both: Sequence[_Programs]) -> tuple[Side, Side]:
         """Return base and candidate as selected. Raises UserError if a side has no benchmark."""
         filter, visible = self.options.filter, measuring.options.device
-        environment = {gpu_watch.VARIABLE: str(visible)} if visible is not None else {}
-        folders = measuring.folders[0], measuring.folders[1]
-        where = (folders, measuring.scratch, environment)
+        variables = {gpu_watch.VARIABLE: str(visible)} if visible is not None else {}
+        where = ((both[0].folder, both[1].folder), measuring.scratch, variables)
         measuring.provide_driver()
         found = discovery.of_folders(*where, self.options.own.programs, isolate=measuring.isolates)
         asked = [selection.chosen(programs, filter) for programs in found]
         sides = []
-        for folder, programs, left, commit in zip(
-            folders, found, asked, self.options.own.commits, strict=True
+        for side, programs, left, commit in zip(
+            both, found, asked, self.options.own.commits, strict=True
         ):
             if not left:
                 names = [name for program in programs for name in program.names]
                 near = hint(filter, names)
-                fault = f"{folder}: no benchmark matches --filter {typed(filter)}{near}"
+                fault = f"{side.folder}: no benchmark matches --filter {typed(filter)}{near}"
                 status = ExitStatus.NOT_MEASURED if any(asked) else ExitStatus.BAD_USAGE
                 raise UserError(fault, status)
             own = tuple(replace(it, needs_gpu=may_use_gpu(it.path)) for it in left)
-            facts = {PROGRAMS: inert(str(view.nearby(folder)))}
+            facts = {PROGRAMS: inert(str(view.nearby(side.folder))), **side.facts}
             sides.append(Side(own, {**facts, **({"commit": commit} if commit else {})}))
         return sides[0], sides[1]
 

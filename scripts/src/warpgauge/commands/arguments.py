@@ -61,6 +61,7 @@ _LARGEST = 2**63 - 1  # fits signed and unsigned 64-bit integers
 _WORD = r"(?:\d{1,18}|\d*[A-Za-z_.+-][\w.+-]*)"  # an integer, or what has more than digits
 _SHAPE = r"[1-9]\d{0,17}(?:x[1-9]\d{0,17})*(?::(?:f64|f32|f16|bf16))?"
 _SHAPES = re.compile(rf"{_SHAPE}(?:,{_SHAPE})*", re.ASCII)
+_PACKAGE = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)  # or nvcc
 _AXIS = re.compile(rf"([A-Za-z_]\w*)=({_WORD}(?:,{_WORD})*)", re.ASCII)
 
 
@@ -283,6 +284,20 @@ def environment(text: str) -> tuple[tuple[str, str], tuple[str, str]]:
     if name.isidentifier() and len(both) == 2 and both[0] != both[1] and "\0" not in text:
         return (name, both[0]), (name, both[1])
     raise ArgumentTypeError(f"{typed(text)} is not NAME=BASE,CANDIDATE with two different values")
+
+
+def versions(text: str, most: int | None = None) -> tuple[str, tuple[str, ...]]:
+    """Parse ``nvcc=12.8,13.0``, two different versions or more, up to `most`."""
+    name, _, values = text.partition("=")
+    named = tuple(values.split(","))
+    if (
+        _PACKAGE.fullmatch(name)
+        and text.isprintable()
+        and 1 < len({*named} - {""}) == len(named) <= (most or len(named))
+    ):
+        return name, named
+    count = "two different versions" + ("" if most else " or more")
+    raise ArgumentTypeError(f"{typed(text)} is not NAME=VERSION,VERSION with {count}")
 
 
 def metric(text: str) -> str:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 
 from warpgauge.commands.arguments import (
@@ -33,6 +34,7 @@ from warpgauge.commands.arguments import (
     revision,
     size,
     source,
+    versions,
 )
 from warpgauge.measure.options import FIRST_LOOK, PROCESSES, QUICK_PROCESSES
 from warpgauge.records.benchmark_filter import normal
@@ -72,7 +74,8 @@ counters and CUDA calls. Profilers slow down a program: their times are not reco
 
 _BISECT = """\
 Find the commit that made a benchmark slower: builds commits between GOOD
-and BAD, and measures each in pairs with GOOD."""
+and BAD, and measures each in pairs with GOOD. With --axis, the same for versions
+of nvcc or of a package, from the first (GOOD) to the last (BAD)."""
 
 
 # fmt: off
@@ -149,6 +152,10 @@ def ab() -> Parser:
     what.add_argument("--env", metavar="NAME=BASE,CANDIDATE", type=environment, help="with one "
         f"folder, or a file of benchmarks in Python (*{PYTHON}): compare two values of a variable, "
         "e.g. of LD_LIBRARY_PATH, or of PATH for two environments of Python")
+    what.add_argument("--axis", metavar="NAME=VALUE,...", type=partial(versions, most=2),
+        help="with one folder: nvcc=12.8,13.0 builds this CMake project with two versions of nvcc, "
+        "or paths of them; triton=3.5.0,3.6.0 takes two versions of a package of PyPI, also for a "
+        "file of benchmarks in Python")
     what.add_argument("--metric", metavar="REGEX", type=metric, help="with --command: "
         "a number that they print, as the last group of the pattern, e.g. 'took ([0-9.]+)'; a unit "
         "may follow it: a time, or a rate such as tokens/s. A group before it names the row")
@@ -175,6 +182,7 @@ def ab() -> Parser:
     add(output, "--out", help="write the candidate's run file here; the base's goes beside it as "
         "FILE with -base before the suffix; default build/runs/<time>.json")
     add_formats(output, "comparison", FORMATS)
+    parser.hide("--commits", "--isolate", "--base-policy")  # for gates
     return parser
 
 
@@ -268,16 +276,19 @@ exit status:
 def bisect() -> Parser:
     parser = Parser(prog="warpgauge bisect", description=_BISECT, epilog="""\
 exit status:
-  0  one commit was found for each benchmark
+  0  one commit or version was found for each benchmark
   2  bad usage: BAD does not descend from GOOD, or shows no difference
-  3  not certain (the commits that come into question are listed), or not measured""")
+  3  not certain (those that come into question are listed), or not measured""")
     what = group(parser, "what to find", "%(prog)s v1.2 main reduce/sum_cub/f32/n:65536")
-    what.add_argument("good", metavar="GOOD", type=revision, help="a commit in which the benchmark "
-        "was fast")
-    what.add_argument("bad", metavar="BAD", type=revision, help="a descendant of GOOD in which it "
-        "is slower")
-    what.add_argument("rows", metavar="NAME", nargs="+", help="full name of the benchmark; several "
+    what.add_argument("good", metavar="GOOD", nargs="?", type=revision, help="a commit in which "
+        "the benchmark was fast")
+    what.add_argument("bad", metavar="BAD", nargs="?", type=revision, help="a descendant of GOOD "
+        "in which it is slower")
+    what.add_argument("rows", metavar="NAME", nargs="*", help="full name of the benchmark; several "
         f"share the builds; after {FILE}, of that file in Python: nothing is built")
+    what.add_argument("--axis", metavar="NAME=VALUE,...", type=versions, help="instead of GOOD and "
+        "BAD: versions of nvcc, or paths of them, e.g. nvcc=12.6,12.8,13.0; or those of a package, "
+        f"for {FILE}")
     add(what, "--device")
     add(what, "--budget", help="limit of the whole search, builds included, e.g. 15m; default: "
         "until the commit is found. The same command continues an unfinished search")

@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +20,7 @@ from warpgauge.system import process
 from warpgauge.system.atomic import replace_all
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.location import Place
-from warpgauge.system.text import inert, listed, plural, typed
+from warpgauge.system.text import file_name, inert, listed, plural, typed
 
 # Relative to a build folder.
 PROGRAM = Path("benchmarks", "bench_external")
@@ -89,8 +87,8 @@ class ExternalKernels:
         # With --record, only the manifest must be committed: its commit is the recorded one.
         here = replace(measuring, options=replace(options, record=False)).built()
         # Keep the plan, so that logged commands can be repeated later.
-        digest = hashlib.sha256(os.fsencode(self.path.resolve())).hexdigest()[:8]
-        where = measuring.root / "build" / "external" / f"{self.path.stem}-{digest}"
+        own = file_name(self.path.stem, str(self.path.resolve()))
+        where = measuring.root / "build" / "external" / own
         return Built(self.provide(here.programs, where), source)
 
     def provide(self, built: Path, where: Path) -> Path:

@@ -11,7 +11,6 @@ What is written runs `main` of this module.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -25,9 +24,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from warpgauge.records.load import load
-from warpgauge.system import process
+from warpgauge.system import environment, process
 from warpgauge.system.atomic import replace_all
 from warpgauge.system.errors import UserError
+from warpgauge.system.text import file_name
 
 # Started by a shell, because the path of an interpreter in the first line may hold no space.
 _PROGRAM = """#!/bin/sh
@@ -55,7 +55,6 @@ _THOUSANDS = re.compile(r"\d{1,3}(,\d{3})+(\.\d*)?")
 # What makes a number another one, if a pattern leaves it out.
 _BEFORE, _AFTER = re.compile(r"\d[.,]?$|[.-]$"), re.compile(r"[.,]?\d|[eE][-+]?\d")
 _LONGEST = 200  # characters of quoted output
-_LONGEST_SLUG = 40
 _MOST_OUTPUT = 1 << 26  # bytes
 
 
@@ -163,9 +162,7 @@ def provide(build: Path, command: str, pattern: str, deadline_s: float, scratch:
         how = first.ended_for or f"ended with status {first.status}"
         raise UserError(f"{command}: it {how}: {_cut(first.stderr or first.stdout)}")
     names = [*_times(command, pattern, first.stdout, first.seconds, results)]
-    digest = hashlib.sha256(repr((command, pattern, here)).encode()).hexdigest()[:8]
-    slug = "-".join(re.findall(r"[\w.]+", command))[:_LONGEST_SLUG].strip("-.")
-    made = build / "commands" / f"{slug}-{digest}"
+    made = build / "commands" / file_name(command, pattern, here)
     write(made / WHOLE, "any_command", command, pattern, here, names)
     return made
 
@@ -186,13 +183,20 @@ def with_variable(
     build: Path, folder: Path, programs: Sequence[Path], name: str, value: str
 ) -> Path:
     """Return a folder in `build` with these programs of a folder, which have this variable."""
-    digest = hashlib.sha256(repr((str(folder.resolve()), name, value)).encode()).hexdigest()[:8]
-    made = build / "commands" / f"{folder.resolve().name}-{name}-{digest}"
+    there = folder.resolve()
+    made = build / "commands" / file_name(f"{there.name}-{name}", str(there), value)
     shutil.rmtree(made, ignore_errors=True)
     for program in programs:
         own = shlex.join(["exec", "env", f"{name}={value}", str(program)])
         _write(made / program.name, f'#!/bin/sh\n{own} "$@"\n')
     return made
+
+
+def package(build: Path, name: str, version: str) -> tuple[str, str]:
+    """Return the variable, and its value, for this version of a package of PyPI."""
+    installed = environment.installed(f"{name}=={version}", build / "axis")
+    own = os.environ.get("PYTHONPATH")
+    return "PYTHONPATH", f"{installed}:{own}" if own else str(installed)
 
 
 def main(command: str, pattern: str, folder: str, names: Sequence[str], argv: Sequence[str]) -> int:

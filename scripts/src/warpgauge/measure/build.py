@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Configures and builds with a CMake preset; output goes to a log, and errors are shown."""
+"""Configures and builds with CMake; output goes to a log, and errors are shown."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from warpgauge.system.errors import UserError
 from warpgauge.system.process import ends_within, started
 
 SHOWN_LINES = 30
-_PRESETS = "CMakePresets.json"
+TOOLKITS = Path("/usr/local")
+PRESETS = "CMakePresets.json"
 _NINJA_STEP = re.compile(r"^\[(\d+)/(\d+)\]")
 
 # Entries of CMake's cache that decide which code the compilers generate.
@@ -41,7 +42,7 @@ def cuda_compiler() -> str | None:
     named = os.environ.get("CUDACXX") or shutil.which("nvcc")
     if named:
         return named
-    toolkits = [Path("/usr/local/cuda"), *Path("/usr/local").glob("cuda-*")]
+    toolkits = [TOOLKITS / "cuda", *TOOLKITS.glob("cuda-*")]
     found = [kit / "bin" / "nvcc" for kit in toolkits if (kit / "bin" / "nvcc").exists()]
 
     def version(nvcc: Path) -> list[int]:
@@ -71,7 +72,7 @@ def log_of(root: Path) -> Path:
 
 def require_clone(root: Path) -> None:
     """Raise UserError unless there is something to build in `root`."""
-    if not (root / _PRESETS).exists():
+    if not (root / PRESETS).exists():
         raise UserError(
             f"{root} is not a clone of warpgauge: run this in one, to build its programs"
         )
@@ -96,21 +97,26 @@ def build(
     log.unlink(missing_ok=True)
     say("configuring")
     _logged(configure_command(preset, settings), root, log)
-
-    def step(line: str) -> None:
-        if found := _NINJA_STEP.match(line):
-            say(f"building, step {found[1]} of {found[2]}")
-
     say("building")
     chosen = targets(log.parent / preset) if callable(targets) else targets
     only = ["--target", *chosen] if chosen else []
-    _logged(["cmake", "--build", "--preset", preset, "-j", str(jobs()), *only], root, log, step)
+    _logged(["cmake", "--build", "--preset", preset, "-j", str(jobs()), *only], root, log, say)
     return log.parent / preset
 
 
 def _logged(
-    command: Sequence[str], root: Path, log: Path, see: Callable[[str], None] = lambda line: None
+    command: Sequence[str], root: Path, log: Path, say: Callable[[str], None] = lambda line: None
 ) -> None:
+    status, output = run(command, root, log, say)
+    if status:
+        shown = "\n".join(f"  {line}" for line in telling(output))
+        raise UserError(f"`{shlex.join(command)}` failed; its full output is in {log}:\n{shown}")
+
+
+def run(
+    command: Sequence[str], root: Path, log: Path, say: Callable[[str], None]
+) -> tuple[int, list[str]]:
+    """Return the exit status and the output of a command; `say` gets Ninja's steps."""
     output: list[str] = []
     with log.open("a", buffering=1) as file, command_log.running(command, folder=root) as logged:
         file.write(f"$ {shlex.join(command)}\n")
@@ -126,12 +132,11 @@ def _logged(
                 for line in process.stdout:
                     file.write(line)
                     output.append(line.rstrip())
-                    see(line)
+                    if step := _NINJA_STEP.match(line):
+                        say(f"building, step {step[1]} of {step[2]}")
             ends_within(process, None)
         logged.ended(process.returncode)
-    if process.returncode:
-        shown = "\n".join(f"  {line}" for line in telling(output))
-        raise UserError(f"`{shlex.join(command)}` failed; its full output is in {log}:\n{shown}")
+    return process.returncode, output
 
 
 def telling(output: Sequence[str]) -> Sequence[str]:

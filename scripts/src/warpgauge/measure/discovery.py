@@ -16,7 +16,6 @@ from warpgauge.measure import manifest, nvbench_program
 from warpgauge.measure.drive_lines import Program, answers
 from warpgauge.measure.gpu_watch import VARIABLE, joined
 from warpgauge.records import program_report
-from warpgauge.records.benchmark_filter import hint, matching
 from warpgauge.records.counters import HOST_CLOCK, SM_CLOCK, Clock
 from warpgauge.records.fields import is_name
 from warpgauge.records.names import DEFAULT_SUITE, FULL_SUITE
@@ -24,7 +23,7 @@ from warpgauge.records.row import Row
 from warpgauge.system.environment import ROOT
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.process import Ending
-from warpgauge.system.text import inert, plural, quoted, typed
+from warpgauge.system.text import inert, plural, quoted
 from warpgauge.system.text import listed as several
 
 LISTING_DEADLINE_S = 60.0
@@ -367,11 +366,7 @@ def programs_in(folder: Path, asked: str) -> list[Path]:
         why = fault.strerror or fault
         raise UserError(f"{folder}: cannot be read ({why}); name a folder of programs") from None
     if found:
-        names = [file.name for file in found]
-        chosen = matching(asked, names, "--programs")
-        if not chosen:
-            near = hint(asked, names)
-            raise UserError(f"{folder}: no program matches --programs {typed(asked)}{near}")
+        chosen = manifest.chosen(folder, [file.name for file in found], asked)
         found = [file for file in found if file.name in chosen]
     if not found:
         others = [file.name for file in files]

@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 
+from warpgauge.records.benchmark_filter import hint, matching
 from warpgauge.system.atomic import replace_all
+from warpgauge.system.errors import UserError
 from warpgauge.system.location import Place
-from warpgauge.system.text import cut, quoted
+from warpgauge.system.text import cut, quoted, typed
 
 FILE = "warpgauge_benchmarks.json"
 _REMEDY = "build again, with the CMake files of this warpgauge"
@@ -71,6 +74,14 @@ def read(build: Path) -> Manifest:
     if twice is not None:
         raise place.error(f"holds two programs named {quoted(twice.path.name)}", "rename one")
     return msgspec.structs.replace(found, programs=tuple(programs))
+
+
+def chosen(folder: Path, programs: Sequence[str], asked: str) -> tuple[str, ...]:
+    """Return the programs of a folder that `asked`, a REGEX, selects. Raises UserError if none."""
+    if found := matching(asked, programs, "--programs"):
+        return found
+    near = hint(asked, programs)
+    raise UserError(f"{folder}: no program matches --programs {typed(asked)}{near}")
 
 
 def write(build: Path, manifest: Manifest) -> None:

@@ -7,7 +7,6 @@ A state runs in a process of its own, on the first GPU that it sees:
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import subprocess
@@ -20,6 +19,7 @@ from pathlib import Path
 from warpgauge.measure import any_command
 from warpgauge.records.load import load
 from warpgauge.system.errors import UserError
+from warpgauge.system.text import file_name
 
 LIST = "--list"
 # Lines of the list: a benchmark, an axis with its type and flags, and a value.
@@ -71,8 +71,7 @@ def _shown(axis: str, kind: str, value: str) -> str:
 
 def provide(build: Path, path: Path, found: States) -> Path:
     """Return a program in `build` that stands in for one of nvbench."""
-    digest = hashlib.sha256(os.fsencode(path)).hexdigest()[:8]
-    made = build / "commands" / f"nvbench-{digest}" / path.name
+    made = build / "commands" / file_name("nvbench", str(path)) / path.name
     any_command.write(made, "nvbench_program", str(path), found)
     return made
 

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,6 +11,7 @@ from warpgauge.measure.manifest import Manifest, Program
 from warpgauge.system import environment
 from warpgauge.system.atomic import replace_all
 from warpgauge.system.errors import UserError
+from warpgauge.system.text import file_name
 
 # The first python3 of PATH: that of the user's environment, which has the frameworks. The command
 # itself may run in an environment of its own.
@@ -45,8 +44,7 @@ def provide(path: Path) -> Path:
     if not path.is_file():
         raise UserError(f"{path} is no file: name one with @warpgauge.benchmark functions")
     found = path.resolve()
-    digest = hashlib.sha256(os.fsencode(found)).hexdigest()[:8]
-    where = environment.ROOT / "build" / "python" / f"{path.stem}-{digest}"
+    where = environment.ROOT / "build" / "python" / file_name(path.stem, str(found))
     program = where / path.stem
     write(program, "program", [str(found)])
     manifest.write(where, Manifest((Program(program, inputs=(found,), loads=True),), found.parent))

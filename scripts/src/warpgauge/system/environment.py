@@ -21,6 +21,7 @@ from typing import NamedTuple, Optional
 
 from warpgauge.system.errors import UserError
 from warpgauge.system.locks import alone
+from warpgauge.system.text import file_name
 
 LOCK = "requirements.lock"
 _ABOVE = Path(__file__).resolve().parents[4]
@@ -114,6 +115,24 @@ def _make(venv: Path, lock: Path, digest: str, lacks: str) -> None:
                 "network access, or with a Python that has them"
             )
     (venv / STAMP).write_text(digest)
+
+
+def installed(requirement: str, where: Path) -> Path:
+    """Return a folder in `where` with only this version of a package, installed once.
+
+    It is for the first python3 of PATH, which runs files of benchmarks. Raises UserError.
+    """
+    python = shutil.which("python3") or sys.executable
+    folder = where / file_name(requirement, os.path.realpath(python))
+    if not folder.exists():
+        unfinished = where / f"{folder.name}.part"
+        shutil.rmtree(unfinished, ignore_errors=True)
+        command = [python, "-m", "pip", "install", "--quiet", "--no-input", "--no-deps"]
+        status, output = _run([*command, "--target", str(unfinished), requirement])
+        if status:
+            raise UserError(f"{requirement} cannot be installed: {_reason(output)}")
+        unfinished.rename(folder)
+    return folder
 
 
 class Need(NamedTuple):

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 import math
 import re
 import unicodedata
@@ -23,6 +24,7 @@ _BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0\U0001d159")
 LONGEST_NAME, LONGEST_TEXT = 400, 4000
 # Number of names that a list shows before it counts the rest, and characters of each.
 _NAMED, _LONGEST_NAMED = 3, 120
+_LONGEST_FILE_NAME = 40  # without the digest
 
 MINUS = "\N{MINUS SIGN}"
 
@@ -59,6 +61,13 @@ def csv_cell(text: str) -> str:
 def cut(text: str, length: int) -> str:
     """Return at most `length` characters of `text`, with an ellipsis if some are left out."""
     return text if len(text) <= length else f"{text[:length]}…"
+
+
+def file_name(text: str, *identity: object) -> str:
+    """Return a file name that begins like `text`, and differs for another text or identity."""
+    digest = hashlib.sha256(repr((text, *identity)).encode()).hexdigest()[:8]
+    slug = "-".join(re.findall(r"[\w.]+", text))[:_LONGEST_FILE_NAME].strip("-.")
+    return f"{slug}-{digest}"
 
 
 def foreign(text: str, longest: int = LONGEST_NAME) -> str:
