@@ -15,7 +15,7 @@ from clone import TIMES, GitRepository
 from driver_runs import DriverRuns
 from traces import process, text
 from warpgauge.commands import bench, bisect, explain, sweep
-from warpgauge.measure import python_file
+from warpgauge.measure import any_command, python_file
 from warpgauge.system import environment
 from warpgauge.system import process as processes
 from warpgauge.system.errors import ExitStatus, UserError
@@ -211,3 +211,23 @@ def test_the_commit_that_made_a_benchmark_of_a_file_slower_is_found(project: Pro
     with pytest.raises(UserError, match=f"has no {FILE}") as refusal:
         bisect.main(["HEAD~1", "HEAD", *search], project.tree)
     assert refusal.value.status is ExitStatus.NOT_MEASURED
+
+
+def test_the_version_of_a_package_that_made_it_slower_is_found(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = {"triton==3.4": TIMES, "triton==3.5": SLOW, "triton==3.6": SLOW}
+
+    def with_variable(_: Path, folder: Path, programs: list[Path], *variable: str) -> Path:
+        made = tmp_path / variable[1]
+        fake_binary.make(made, "sync", times[variable[1]])
+        return made
+
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    monkeypatch.setattr(environment, "installed", lambda requirement, where: requirement)
+    monkeypatch.setattr(any_command, "with_variable", with_variable)
+    search = ["--axis=triton=3.4,3.5,3.6", FILE, "sync/idle"]
+    assert bisect.main(search, project.tree) is ExitStatus.OK
+    assert "Slower since triton 3.5 " in project.output()[0]
+    with pytest.raises(UserError, match="takes nvcc for the programs of this tree"):
+        bisect.main(["--axis=nvcc=1,2", FILE, "sync/idle"], project.tree)

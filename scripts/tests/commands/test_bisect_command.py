@@ -15,7 +15,7 @@ from clone import GitRepository, empty_clone
 from driver_runs import DriverRuns
 from warpgauge.commands import bisect
 from warpgauge.history.bisect import CommitPairs
-from warpgauge.measure import manifest
+from warpgauge.measure import manifest, toolkit
 from warpgauge.system.errors import ExitStatus, UserError
 
 FAST = {"sync": {"sync/busy": 50000.0, "sync/idle": 10000.0}, "host": {"host/copy": 3000.0}}
@@ -25,6 +25,21 @@ BUSY, IDLE = "sync/busy", "sync/idle"
 def slower(percent: float, row: str = BUSY) -> dict[str, dict[str, float]]:
     sync = FAST["sync"]
     return {**FAST, "sync": {**sync, row: sync[row] * (1 + percent / 100)}}
+
+
+Suite = dict[str, dict[str, float]]
+
+
+def make(folder: Path, suite: Suite, version: str) -> None:
+    """The programs of a suite; another version makes other ones."""
+    context = {"version": version} if version else {}
+    for family, times in suite.items():
+        own = {} if family == "host" else {**fake_binary.GPU, **context}
+        fake_binary.make(folder, family, times, context=own)
+    listed = json.loads((folder / manifest.FILE).read_text())
+    for program in listed["programs"]:
+        program["inputs"] = [f"{program['path']}.told"]  # the fake itself is always the same
+    (folder / manifest.FILE).write_text(json.dumps(listed))
 
 
 @dataclass
@@ -61,16 +76,8 @@ class History(GitRepository):
         suite = json.loads((root / "benchmarks" / "suite.json").read_text())
         if not suite:
             raise UserError("`cmake` failed:\n  error: no")
-        built = root / "build" / "release"
-        for family, times in suite.items():
-            version = (root / "benchmarks" / "sync.cu").read_text()
-            context = {"version": version} if "equal" not in version else {}
-            more = {} if family == "host" else {"context": {**fake_binary.GPU, **context}}
-            fake_binary.make(built, family, times, **more)  # type: ignore[arg-type]
-        listed = json.loads((built / manifest.FILE).read_text())
-        for program in listed["programs"]:
-            program["inputs"] = [f"{program['path']}.told"]  # the fake itself is always the same
-        (built / manifest.FILE).write_text(json.dumps(listed))
+        version = (root / "benchmarks" / "sync.cu").read_text()
+        make(root / "build" / "release", suite, "" if "equal" in version else version)
 
     def bisect(self, *argv: str, good: int = 0, rows: tuple[str, ...] = (BUSY,)) -> ExitStatus:
         ends = (self.commits[good], self.commits[-1])
@@ -299,3 +306,68 @@ def test_a_search_for_other_rows_begins_anew(
     with pytest.raises(UserError, match="nothing is slower in"):
         history.bisect(rows=(IDLE,))
     assert "Continuing" not in history.output()[1]
+
+
+def with_versions(
+    history: History, monkeypatch: pytest.MonkeyPatch, suites: dict[str, Suite]
+) -> None:
+    """Have each version of nvcc make the programs of a suite."""
+    history.add(FAST)
+
+    def project(_: Path, version: str, work: Path, *rest: object) -> tuple[Path, str]:
+        folder = work / "axis" / version
+        if not suites[version]:
+            raise UserError(f"does not build with {version}", ExitStatus.NOT_MEASURED)
+        make(folder / toolkit.BUILT, suites[version], "")
+        return folder, version
+
+    monkeypatch.setattr(toolkit, "require_different", lambda versions: None)
+    monkeypatch.setattr(toolkit, "project", project)
+
+
+def test_the_version_of_nvcc_that_made_it_slower_is_found(
+    history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow, same = slower(3.0), slower(3.1)
+    suites = {"12.4": FAST, "12.5": {}, "12.6": FAST, "12.8": slow, "12.9": same, "13.0": same}
+    with_versions(history, monkeypatch, suites)
+    axis = f"--axis=nvcc={','.join(suites)}"
+    assert bisect.main([axis, BUSY], history.root) is ExitStatus.OK
+    out, err = history.output()
+    assert f"{BUSY}: +3.1 % (+3.1 %) from nvcc 12.4 to nvcc 13.0 Slower since nvcc 12.8 " in out
+    assert "the version before it: " in out
+    assert "git show" not in out
+    assert "Measuring nvcc 13.0 in pairs with nvcc 12.4" in err
+    with pytest.raises(UserError, match=r"of nvcc 12\.4 and nvcc 12\.6 are equal"):
+        bisect.main(["--axis=nvcc=12.4,12.6", BUSY], history.root)
+
+
+def test_versions_that_do_not_build_leave_a_range(
+    history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_versions(history, monkeypatch, {"1": FAST, "2": {}, "3": slower(3.0)})
+    assert bisect.main(["--axis=nvcc=1,2,3", BUSY], history.root) is ExitStatus.NOT_MEASURED
+    out = history.output()[0]
+    assert "versions in between are unknown. The cause is one of 2 versions: nvcc 2 nvcc 3" in out
+    assert "Skipped: nvcc 2: does not build with 2" in out
+    with pytest.raises(UserError, match="does not build with 2"):
+        bisect.main(["--axis=nvcc=1,2", BUSY], history.root)
+
+
+@pytest.mark.parametrize(
+    ("argv", "fault"),
+    [
+        (["--axis=nvcc=1,2"], "name of a benchmark is missing"),
+        (["v1", "main"], "name of a benchmark is missing"),
+        (["v1"], "name of a benchmark is missing"),
+        ([], "name of a benchmark is missing"),
+        (["--axis=nvcc=1", BUSY], "two different versions or more"),
+        (["--axis=triton=1,2", BUSY], "a package for those of a FILE"),
+    ],
+)
+def test_a_search_names_its_ends_and_a_benchmark(
+    history: History, argv: list[str], fault: str
+) -> None:
+    with pytest.raises(UserError, match=fault) as caught:
+        bisect.main(argv, history.root)
+    assert caught.value.status is ExitStatus.BAD_USAGE

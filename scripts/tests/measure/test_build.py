@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from pathlib import Path
 
@@ -230,3 +231,10 @@ def test_nvcc_is_named_by_version_or_path(project: Project) -> None:
         assert toolkit.nvcc_of(named) == nvcc
     with pytest.raises(UserError, match=r"no nvcc '1\.6': .* has \(1\.5\)"):
         toolkit.nvcc_of("1.6")
+
+
+def test_a_replaced_toolkit_builds_anew(project: Project) -> None:
+    project.add({"bench_a": "a"})
+    folder = built(project)
+    os.utime(project.toolkits / "cuda-1.5" / "bin" / "nvcc", (1, 1))
+    assert built(project) != folder

@@ -290,3 +290,26 @@ def test_the_version_of_cmake_and_of_the_compiler_decides(
     for said in (*versions, too_old):
         shell.script(tmp_path / name, f"echo {said}")
         assert found.present() is (said != too_old)
+
+
+def test_a_version_of_a_package_is_installed_once_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Fails on the second run, after it has written something.
+    runs = tmp_path / "runs"
+    pip = shell.script(
+        tmp_path / "python3",
+        f'echo "$*" >>{runs}; while [ "$1" != --target ]; do shift; done; mkdir -p "$2"; >"$2/$3"\n'
+        f"[ $(wc -l <{runs}) != 2 ] || {{ echo ERROR: no match; exit 1; }}",
+    )
+    monkeypatch.setenv("PATH", f"{pip.parent}:/bin:/usr/bin")
+    where = tmp_path / "axis"
+    folder = environment.installed("triton==3.5", where)
+    assert environment.installed("triton==3.5", where) == folder
+    assert [path.name for path in folder.iterdir()] == ["triton==3.5"]
+    with pytest.raises(UserError, match=r"triton==3\.6 cannot be installed: ERROR: no match"):
+        environment.installed("triton==3.6", where)
+    assert environment.installed("triton==3.6", where) != folder
+    words = runs.read_text().splitlines()
+    assert len(words) == 3
+    assert all("-m pip install" in line and "--no-deps" in line for line in words)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""warpgauge bisect: finds the commit that made a benchmark slower."""
+"""warpgauge bisect: finds the commit or the version that made a benchmark slower."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from warpgauge.commands.arguments import files_among
 from warpgauge.commands.measuring_command import MeasuringCommand, Options, RunPaths, options_of
 from warpgauge.history import bisect, commit_builds
 from warpgauge.history.bisect import CommitPairs, Found
-from warpgauge.history.commit_builds import CommitBuilds
-from warpgauge.measure import journal
+from warpgauge.history.commit_builds import Builds, CommitBuilds, VersionBuilds
+from warpgauge.measure import journal, machine_context, toolkit
 from warpgauge.measure.journal import Journal, Start
 from warpgauge.records.names import FULL_SUITE
 from warpgauge.records.sessions import FEWEST_OF_A_CHANGE
@@ -27,7 +27,7 @@ from warpgauge.system import environment, git
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
 from warpgauge.system.layout import print_line
-from warpgauge.system.text import inert, plural
+from warpgauge.system.text import file_name, inert, plural
 
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
@@ -44,32 +44,43 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
 def parse(argv: Sequence[str]) -> Options:
     """Parse `argv`. Raises UserError for bad usage."""
     given = measuring_lines.bisect().parse_args(argv)
-    _, given.file, rows = files_among(given.rows, len(given.rows))
+    words = [word for word in (given.good, given.bad, *given.rows) if word is not None]
+    given.ends = () if given.axis else tuple(words[:2])
+    _, given.file, rows = files_among(words[len(given.ends) :], len(words))
     given.rows = tuple(dict.fromkeys(rows))
     if not rows:
-        raise UserError("the name of a benchmark is missing: add it after the file")
+        raise UserError("the name of a benchmark is missing: add it at the end")
+    axis, versions = given.axis or ("", ())
+    if axis and (axis == toolkit.NVCC) is (given.file is not None):
+        raise UserError(
+            "--axis takes nvcc for the programs of this tree, and a package for those of a FILE.py"
+        )
+    if axis == toolkit.NVCC:
+        toolkit.require_different(versions)
     # Begin with as many pairs as a change needs: fewer cannot decide about a commit.
     return options_of(given, suite=FULL_SUITE, processes=FEWEST_OF_A_CHANGE)
 
 
 @dataclass(frozen=True)
 class _BisectCommand(MeasuringCommand):
-    """A search for the commit; `until` is when its budget ends, on the monotonic clock."""
+    """A search; `until` is when its budget ends, on the monotonic clock."""
 
     until: float
 
     command = "scripts/warpgauge bisect"
 
     @cached_property
-    def commits(self) -> Sequence[str]:
-        """All commits from the good to the bad one. Raises UserError."""
-        return commit_builds.between(self.root, self.options.own.good, self.options.own.bad)
+    def names(self) -> Sequence[str]:
+        """The names of all builds from the good to the bad one. Raises UserError."""
+        own = self.options.own
+        return own.axis[1] if own.axis else commit_builds.between(self.root, *own.ends)
 
     @cached_property
     def paths(self) -> RunPaths:
-        """The same for each search between these commits, so that it can go on."""
-        good, bad = short(self.commits[0]), short(self.commits[-1])
-        return RunPaths(self.runs / f"bisect-{good}-{bad}.json")
+        """The same for each search between these, so that it can go on."""
+        good, bad = short(self.names[0]), short(self.names[-1])
+        tree = (*self.names, machine_context.source(self.root)) if self.options.own.axis else ()
+        return RunPaths(self.runs / f"{file_name(f'bisect-{good}-{bad}', *tree)}.json")
 
     def run(self) -> ExitStatus:
         """Search, and show the result. Raises UserError."""
@@ -84,9 +95,12 @@ class _BisectCommand(MeasuringCommand):
             measuring.require_gpu(rows)
             if self.options.file is None:
                 environment.provide(environment.BUILD, measuring.note)
-            most = bisect.most_steps(len(self.commits) - 1)
-            builds = CommitBuilds(measuring, there, self.commits, rows, kept=most)
-            suite = measuring.suite_of(builds.programs(self.commits[0]))
+            most = bisect.most_steps(len(self.names) - 1)
+            search, axis = (measuring, there, self.names, rows), self.options.own.axis
+            builds: Builds = (
+                VersionBuilds(*search, axis=axis[0]) if axis else CommitBuilds(*search, kept=most)
+            )
+            suite = measuring.suite_of(builds.programs(self.names[0]))
             uuid = suite.known.get("gpu_uuid", "")
             measuring = self.ready(measuring, uuid, held)
             if before is None:
@@ -116,29 +130,32 @@ class _BisectCommand(MeasuringCommand):
         certain = all(len(its.suspects) == 1 for its in found)
         if certain:
             there.remove()
-        for line in chain.from_iterable(map(self._lines, found)):
+        for line in chain.from_iterable(self._lines(its, builds) for its in found):
             print_line(self.results, line)
         return ExitStatus.OK if certain else ExitStatus.NOT_MEASURED
 
-    def _lines(self, found: Found) -> Iterator[str]:
-        good, bad = short(self.commits[0]), short(self.commits[-1])
+    def _lines(self, found: Found, builds: Builds) -> Iterator[str]:
+        good, bad = (inert(builds.shown(self.names[at])) for at in (0, -1))
         yield f"{inert(found.row)}: {found.whole} from {good} to {bad}"
         if found.slower is None or found.files is None:
             yield f"  Not certain: {inert(found.why)}."
-            yield f"  The cause is one of {plural(len(found.suspects), 'commit')}:"
-            yield from (f"    {self._named(commit)}" for commit in found.suspects)
+            yield f"  The cause is one of {plural(len(found.suspects), builds.what)}:"
+            yield from (f"    {self._named(builds, name)}" for name in found.suspects)
         else:
-            (commit,) = found.suspects
-            yield f"  Slower since {self._named(commit)}"
+            (name,) = found.suspects
+            yield f"  Slower since {self._named(builds, name)}"
             before = "equals GOOD" if found.before is None else str(found.before)
-            yield f"  Compared with {good}: {found.slower}; the commit before it: {before}"
+            yield f"  Compared with {good}: {found.slower}; the {builds.what} before it: {before}"
             yield f"  Likely cause: {'; '.join(found.causes) or 'nothing that is counted differs'}"
-            yield f"  git show {short(commit)}"
+            if not self.options.own.axis:
+                yield f"  git show {short(name)}"
             pair = shlex.join(os.path.relpath(path) for path in found.files)
             yield f"  scripts/compare.py {pair}"
-        for commit, why in found.skipped.items():
-            yield f"  Skipped: {self._named(commit)}: {inert(why)}"
+        for name, why in found.skipped.items():
+            yield f"  Skipped: {self._named(builds, name)}: {inert(why)}"
 
-    def _named(self, commit: str) -> str:
-        subject = git.require(self.root, "show", "--no-patch", "--format=%as %s", commit)
-        return f"{short(commit)} {inert(subject)}"
+    def _named(self, builds: Builds, name: str) -> str:
+        if self.options.own.axis:
+            return inert(builds.shown(name))
+        subject = git.require(self.root, "show", "--no-patch", "--format=%as %s", name)
+        return f"{short(name)} {inert(subject)}"

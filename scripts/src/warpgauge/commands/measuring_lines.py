@@ -51,7 +51,8 @@ most 3 minutes."""
 
 _AB = """\
 Compare two builds of another project's programs, written with Google Benchmark
-or nvbench; one build in two environments (--env); or two commands (--command).
+or nvbench; one source built with two compilers (--axis); one build in two
+environments (--env); or two commands (--command).
 Every executable file in the folders must be such a program, because it is run.
 Programs of the same name are run in pairs of fresh processes, until every
 benchmark is decided or the budget ends: in lock-step if they were written with

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Searches the commits from GOOD to BAD for the one that made a benchmark slower.
+"""Searches the builds from GOOD to BAD for the one that made a benchmark slower.
 
-Commits are numbered from GOOD (0) to BAD. Commits with the same key have equal programs and share a
-state. A commit equal to GOOD is good, so neither a revert in between nor what it reverts is blamed.
-Each tested commit is measured in pairs with GOOD; docs/pages/rule.md, "Which commit", explains
-the decision rule.
+Builds, of commits or versions, are numbered from GOOD (0) to BAD. Those with the same key have
+equal programs and share a state. What equals GOOD is good, so neither a revert in between nor what
+it reverts is blamed. Each tested build is measured in pairs with GOOD; docs/pages/rule.md, "Which
+commit", explains the decision rule.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 
 import msgspec
 
-from warpgauge.history.commit_builds import CommitBuilds
+from warpgauge.history.commit_builds import Builds
 from warpgauge.measure.ab_run import AbRun, Side
 from warpgauge.measure.discovery import Suite
 from warpgauge.measure.journal import Journal
@@ -27,8 +27,7 @@ from warpgauge.measure.selection import exactly
 from warpgauge.records import load
 from warpgauge.records.model import Record
 from warpgauge.system.errors import UserError
-from warpgauge.system.git import short
-from warpgauge.system.text import listed, percent, span
+from warpgauge.system.text import file_name, listed, percent, span
 from warpgauge.verdict import judge
 from warpgauge.verdict.comparison import Outcome, resource_changes
 from warpgauge.verdict.comparison_settings import ComparisonSettings
@@ -132,14 +131,14 @@ def _seen(base: Record, candidate: Record, row: str, error: float) -> Seen:
 
 @dataclass(frozen=True)
 class CommitPairs:
-    """Measures commits in pairs with GOOD.
+    """Measures builds in pairs with GOOD.
 
-    `error` is the error probability per benchmark and commit. Measuring ends at `until`.
+    `error` is the error probability per benchmark and build. Measuring ends at `until`.
     """
 
     measuring: Measuring
     suite: Suite
-    builds: CommitBuilds
+    builds: Builds
     journal: Journal
     folder: Path  # where run files are written
     error: float
@@ -152,7 +151,7 @@ class CommitPairs:
 
     def files(self, commit: str, row: str) -> tuple[Path, Path]:
         """The two run files in which this row of a commit is measured, GOOD's first."""
-        name = f"{short(commit)}-{self.builds.rows.index(row)}"
+        name = f"{file_name(self.builds.shown(commit))}-{self.builds.rows.index(row)}"
         return self.folder / f"{name}-base.json", self.folder / f"{name}.json"
 
     def measured(self, commit: str, row: str, settled: Callable[[Seen], bool]) -> tuple[Seen, bool]:
@@ -167,9 +166,9 @@ class CommitPairs:
         files = self.files(commit, row)
         own = Journal(self.journal.of(files[1].stem))  # GOOD is measured again with each commit
         measuring = replace(self.measuring, budget=Budget(limit), journal=own)
-        good = self.builds.commits[0]
+        good = self.builds.names[0]
         base, candidate = (
-            Side(tuple(self.builds.programs(one)), {"commit": one, "dirty": "false"}).only([row])
+            Side(tuple(self.builds.programs(one)), self.builds.facts(one)).only([row])
             for one in (good, commit)
         )
 
@@ -179,7 +178,8 @@ class CommitPairs:
         def open_rows(found: Seen) -> list[str]:
             return [] if found.fault or settled(found) else [row]
 
-        measuring.note(f"Measuring commit {short(commit)} in pairs with {short(good)}")
+        shown = self.builds.shown
+        measuring.note(f"Measuring {shown(commit)} in pairs with {shown(good)}")
         looks = AbRun(measuring, self.suite, {}).compared(
             base, candidate, exactly([row]), files, compared, open_rows
         )
@@ -220,7 +220,7 @@ def find(pairs: CommitPairs) -> list[Found]:
     found = [_Search(pairs, row).run() for row in builds.rows]
     slower = [one for one in found if not one.whole.is_no_slower]
     if not slower:
-        good, bad = short(builds.commits[0]), short(builds.commits[-1])
+        good, bad = builds.shown(builds.names[0]), builds.shown(builds.names[-1])
         rows = listed([f"{one.row} {one.whole}" for one in found])
         raise UserError(f"nothing is slower in {bad} than in {good}: {rows}")
     return slower
@@ -240,7 +240,7 @@ class _Search:
 
     def run(self) -> Found:
         builds = self.pairs.builds
-        commits, keys = builds.commits, builds.keys
+        commits, keys = builds.names, builds.keys
         whole, _ = self._measured(len(commits) - 1, lambda one: one.is_slower or one.is_no_slower)
         if not whole.is_slower:
             limits = f"{percent(whole.least)} to {percent(whole.most)}"
@@ -263,12 +263,12 @@ class _Search:
     def _narrow(self, threshold: float) -> str:
         """Test commits until one is to blame. Returns why none is certain, or empty."""
         builds = self.pairs.builds
-        keys, most = builds.keys, most_steps(len(builds.commits) - 1)
+        keys, most = builds.keys, most_steps(len(builds.names) - 1)
         while (index := following(keys, self._states)) is not None:
             if self.pairs.left <= 0.0:
                 return _TIME_IS_UP
             if len(self._seen) >= most:
-                return f"{most} commits were measured, which is the limit"
+                return f"{most} {builds.what}s were measured, which is the limit"
             key, fault = keys[index], builds.build(index)
             if not fault and keys[index] != key:  # it equals a commit that was built before
                 continue
@@ -279,19 +279,23 @@ class _Search:
                 self._states[key] = one.state(threshold) or State.UNKNOWN
                 if self._states[key] is State.UNKNOWN:
                     why = one.fault or f"{one}, too close to half of the change"
-                    fault = f"commit {short(builds.commits[index])}: {why}"
+                    fault = f"{builds.shown(builds.names[index])}: {why}"
             if fault:
                 builds.measuring.note(f"Skipped: {fault}")
                 self._states[key], self._skipped[key] = State.UNKNOWN, fault
-        return "" if len(suspects(keys, self._states)) == 1 else "commits in between are unknown"
+        return (
+            ""
+            if len(suspects(keys, self._states)) == 1
+            else f"{builds.what}s in between are unknown"
+        )
 
     def _measured(self, index: int, settled: Callable[[Seen], bool]) -> tuple[Seen, bool]:
         """Measure a commit beside GOOD until settled; False if the time ends before."""
         builds = self.pairs.builds
-        commit, key = builds.commits[index], builds.keys[index]
+        commit, key = builds.names[index], builds.keys[index]
         one, is_final = self.pairs.measured(commit, self.row, settled)
         self._seen[key], self._files[key] = one, self.pairs.files(commit, self.row)
-        builds.measuring.note(f"Commit {short(commit)}: {self.row} {one}")
+        builds.measuring.note(f"{builds.shown(commit)}: {self.row} {one}")
         return one, is_final
 
     def _causes(self, before: str, key: str) -> tuple[str, ...]:

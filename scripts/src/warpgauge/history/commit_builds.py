@@ -1,17 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commits of a bisect: listing them, building their programs, and finding equal ones."""
+"""The builds of a bisect, by commits or versions: making their programs, and finding equal ones."""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import ClassVar
 
 import msgspec
 
-from warpgauge.measure import cubins, selection
+from warpgauge.measure import (
+    any_command,
+    cubins,
+    machine_context,
+    progress,
+    python_file,
+    selection,
+    toolkit,
+)
 from warpgauge.measure.cubins import Identity
 from warpgauge.measure.discovery import Binary
 from warpgauge.measure.journal import Journal
@@ -73,25 +83,40 @@ class _Built(msgspec.Struct, frozen=True):
 
 
 @dataclass
-class CommitBuilds:
-    """The programs that contain `rows`, for `commits` from GOOD to BAD.
+class Builds(ABC):
+    """The programs that contain `rows`, of builds with `names` from GOOD to BAD.
 
-    `keys` has a key per commit; commits with equal sources or programs share one. `identities` of
-    the programs are by key. The builds of `kept` commits stay on disk.
+    `keys` has a key per build; those of equal sources or programs share one. `identities` of the
+    programs are by key.
     """
 
     measuring: Measuring
     journal: Journal
-    commits: Sequence[str]
+    names: Sequence[str]
     rows: Sequence[str]
-    kept: int
+    what: ClassVar[str]  # a build is made of
     keys: list[str] = field(init=False)
     identities: dict[str, Identity] = field(default_factory=dict)
-    _programs: dict[str, list[Binary]] = field(default_factory=dict)  # by commit
+    _programs: dict[str, list[Binary]] = field(default_factory=dict)  # by name
 
     def __post_init__(self) -> None:
-        root, is_python = self.measuring.root, self.measuring.options.file is not None
-        self.keys = [_sources(root, commit, is_python=is_python) for commit in self.commits]
+        self.keys = [*self.names]
+
+    @abstractmethod
+    def shown(self, name: str) -> str:
+        """What messages call a build."""
+
+    @abstractmethod
+    def facts(self, name: str) -> Mapping[str, str]:
+        """What a run file says of a build."""
+
+    @abstractmethod
+    def _made(self, name: str, targets: Sequence[str]) -> Sequence[Binary]:
+        """The programs of a build, of which `targets`, if any, suffice. Raises UserError."""
+
+    @abstractmethod
+    def _folder(self, name: str) -> tuple[Path, Sequence[str]]:
+        """The folder of a build, and texts in its programs that do not count."""
 
     def require_difference(self) -> None:
         """Build GOOD and BAD. Raises UserError if that fails, or if their programs are equal."""
@@ -99,61 +124,119 @@ class CommitBuilds:
         if self.keys[0] != self.keys[-1]:
             self.build(-1)
         if self.keys[0] == self.keys[-1]:
-            good, bad = (short(self.commits[index]) for index in (0, -1))
+            good, bad = (self.shown(self.names[index]) for index in (0, -1))
             raise UserError(f"the programs of {good} and {bad} are equal: nothing to bisect")
 
     def build(self, index: int) -> str:
-        """Build a commit. Returns why it cannot be built, or empty; raises UserError for the ends.
+        """Build one. Returns why it cannot be built, or empty; raises UserError for the ends.
 
         If its programs equal earlier ones, it gets the key of those.
         """
-        key, commit = self.keys[index], self.commits[index]
-        built = self.journal.find(["built", commit], _Built)
+        key, name = self.keys[index], self.names[index]
+        built = self.journal.find(["built", name], _Built)
         if built is None:
             try:
-                built = _Built(self._identity(commit, key))
+                built = _Built(self._identity(name, key))
             except UserError as fault:
-                if commit in (self.commits[0], self.commits[-1]):
+                if name in (self.names[0], self.names[-1]):
                     raise
                 built = _Built(fault=str(fault))
-            self.journal.keep(["built", commit], built)
+            self.journal.keep(["built", name], built)
         if built.fault:
             return built.fault
         same = next((one for one, old in self.identities.items() if old == built.identity), key)
         self.identities[same] = built.identity
         if same != key:
-            self.measuring.note(f"Commit {short(commit)} has the programs of an earlier one.")
+            self.measuring.note(f"{self.shown(name)} has the programs of an earlier one.")
             self.keys[:] = [same if one == key else one for one in self.keys]
         return ""
 
-    def programs(self, commit: str) -> list[Binary]:
-        """The programs of a commit, limited to these rows. Raises UserError."""
-        if commit not in self._programs:
+    def programs(self, name: str) -> list[Binary]:
+        """The programs of a build, limited to these rows. Raises UserError."""
+        if name not in self._programs:
             usual = sorted({f"bench_{row.partition('/')[0]}" for row in self.rows})
             try:
-                self._programs[commit] = self._having(commit, *usual)
+                self._programs[name] = self._having(name, *usual)
             except UserError:  # other programs may contain the rows
-                self._programs[commit] = self._having(commit)
-        return self._programs[commit]
+                self._programs[name] = self._having(name)
+        return self._programs[name]
 
-    def _having(self, commit: str, *targets: str) -> list[Binary]:
-        built = self.measuring.of_commit(commit, "Building", kept=self.kept, targets=targets)
+    def _having(self, name: str, *targets: str) -> list[Binary]:
+        built = self._made(name, targets)
         having = [program for program in selection.only(built, self.rows) if program.names]
-        there = {name for program in having for name in program.names}
+        there = {row for program in having for row in program.names}
         if missing := [row for row in self.rows if row not in there]:
             if faults := [f"{its.path.name} {its.fault}" for its in built if its.fault is not None]:
-                raise UserError(f"of commit {short(commit)}, {faults[0]}", ExitStatus.NOT_MEASURED)
-            names = [name for program in built for name in program.names]
-            what = f"commit {short(commit)} has no benchmark {typed(missing[0])}"
-            raise UserError(f"{what}{hint(missing[0], names)}")
+                raise UserError(f"of {self.shown(name)}, {faults[0]}", ExitStatus.NOT_MEASURED)
+            rows = [row for program in built for row in program.names]
+            what = f"{self.shown(name)} has no benchmark {typed(missing[0])}"
+            raise UserError(f"{what}{hint(missing[0], rows)}")
         return having
 
-    def _identity(self, commit: str, key: str) -> Identity:
-        programs = self.programs(commit)
+    def _identity(self, name: str, key: str) -> Identity:
+        programs = self.programs(name)
         if self.measuring.options.file is not None:
             return Identity("", key)
+        folder, texts = self._folder(name)
         files = [path for program in programs for path in (program.path, *program.inputs)]
-        root = git.folder_of(self.measuring.root, commit)
-        files += sorted((root / _BUILD).rglob("*.so*"))
+        return cubins.identity_of([*files, *sorted(folder.rglob("*.so*"))], texts)
+
+
+@dataclass
+class CommitBuilds(Builds):
+    """The builds of commits, of which the newest `kept` stay on disk."""
+
+    kept: int = 0
+    what = "commit"
+
+    def __post_init__(self) -> None:
+        root, is_python = self.measuring.root, self.measuring.options.file is not None
+        self.keys = [_sources(root, commit, is_python=is_python) for commit in self.names]
+
+    def shown(self, name: str) -> str:
+        return f"commit {short(name)}"
+
+    def facts(self, name: str) -> Mapping[str, str]:
+        return {"commit": name, "dirty": "false"}
+
+    def _made(self, name: str, targets: Sequence[str]) -> Sequence[Binary]:
+        return self.measuring.of_commit(name, "Building", kept=self.kept, targets=targets)
+
+    def _folder(self, name: str) -> tuple[Path, Sequence[str]]:
+        root = git.folder_of(self.measuring.root, name)
         described = git.run(root, "describe", "--always", "--dirty").stdout.strip()
-        return cubins.identity_of(files, (described, short(commit)))
+        return root / _BUILD, (described, short(name))
+
+
+@dataclass
+class VersionBuilds(Builds):
+    """This tree with versions of nvcc, or a file in Python with those of a package."""
+
+    axis: str = ""
+    what = "version"
+    _folders: dict[str, tuple[Path, str]] = field(default_factory=dict)  # and exact versions
+
+    def shown(self, name: str) -> str:
+        return f"{self.axis} {name}"
+
+    def facts(self, name: str) -> Mapping[str, str]:
+        return machine_context.source(self.measuring.root)
+
+    def _made(self, name: str, targets: Sequence[str]) -> Sequence[Binary]:
+        measuring, file = self.measuring, self.measuring.options.file
+        work = measuring.options.build_dir or measuring.root / "build"
+        measuring.note(f"Preparing {self.shown(name)}")
+        if file is None:
+            asked = f"^({'|'.join(targets)})$" if targets else ""
+            with progress.build_status(measuring.notes) as say:
+                self._folders[name] = toolkit.project(measuring.root, name, work, asked, say)
+            return measuring.found(self._folders[name][0] / toolkit.BUILT)
+        found = measuring.found(python_file.provide(file))
+        paths = [program.path for program in found]
+        variable = any_command.package(work, self.axis, name)
+        made = any_command.with_variable(work, paths[0].parent, paths, *variable)
+        return [replace(program, path=made / program.path.name) for program in found]
+
+    def _folder(self, name: str) -> tuple[Path, Sequence[str]]:
+        folder, version = self._folders[name]
+        return folder, (str(folder), version)

@@ -97,7 +97,9 @@ def project(
     if not (source / "CMakeLists.txt").is_file():
         raise UserError(f"{source} has no CMakeLists.txt: name the folder of a CMake project")
     nvcc, there = nvcc_of(version), source.resolve()
-    folder = work / "axis" / file_name(f"{there.name}-{version}", str(there), str(nvcc))
+    # A toolkit that was replaced builds anew, which neither CMake nor Ninja would do.
+    identity = str(there), str(nvcc), nvcc.stat().st_mtime_ns
+    folder = work / "axis" / file_name(f"{there.name}-{version}", *identity)
     built, log = folder / BUILT, folder / "build.log"
     shutil.rmtree(built / _FILE_API, ignore_errors=True)
     for query in ("codemodel-v2", "toolchains-v1"):
