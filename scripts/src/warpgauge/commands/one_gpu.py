@@ -139,10 +139,9 @@ class Bench(MeasuringCommand):
             named = ", ".join(f"sm_{number}" for number in sorted(other))
             fault = f"{self.options.own.changed} says nothing of this GPU's {named}"
             raise UserError(f"{fault}: write it with warpgauge changed --architectures")
-        names = self.what_changed.cannot_have_changed
-        patterns = [entry.pattern for entry in self.policy.required] if self.policy else []
-        required = [name for name in names if any(one.search(name) for one in patterns)]
-        return selection.spared(suite, frozenset(names), required, self.options.seed)
+        names = frozenset(self.what_changed.cannot_have_changed)
+        required = [entry.pattern for entry in self.policy.required] if self.policy else []
+        return selection.spared(suite, names, required, self.options.seed)
 
     @cached_property
     def policy(self) -> Policy | None:

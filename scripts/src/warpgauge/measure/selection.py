@@ -166,23 +166,32 @@ def without(binaries: Iterable[Binary], names: Collection[str]) -> tuple[Binary,
     return tuple(replace(one, names=left) for one, left in parts if left or not one.names)
 
 
-def spared(suite: Suite, same: Collection[str], required: Collection[str], seed: int) -> Suite:
+def spared(
+    suite: Suite, same: Collection[str], required: Iterable[re.Pattern[str]], seed: int
+) -> Suite:
     """Return a suite without most of the benchmarks with the `same` code on both sides.
 
-    It keeps those that are `required`, and a sample that depends on the seed. Run files state them.
+    It keeps a sample that depends on the seed, and one for each `required` pattern that would
+    otherwise have none. Run files state them.
     """
-    equal = sorted(name for one in suite.binaries for name in one.names if name in same)
+    names = [name for one in suite.binaries for name in one.names]
+    equal = sorted(name for name in names if name in same)
     # The host's controls are not judged, so they show nothing.
     drawn = [name for name in equal if name.partition("/")[0] != pairing.FAMILY] or equal
     count = max(_SMALLEST_SAMPLE, math.ceil(_SAMPLE * len(drawn)))
-    sample = random.Random(seed).sample(drawn, min(count, len(drawn)))
-    names = {*equal}.difference(sample, required)
+    draw = random.Random(seed)
+    kept = {*names}.difference(equal).union(draw.sample(drawn, min(count, len(drawn))))
+    for pattern in required:
+        own = [*filter(pattern.search, equal)]
+        if own and not any(map(pattern.search, kept)):
+            kept.add(draw.choice(own))
+    gone = frozenset(names) - kept
     known = {**suite.known, SAME_CODE: "\n".join(equal)} if equal else suite.known
     return replace(
         suite,
-        binaries=without(suite.binaries, names),
+        binaries=without(suite.binaries, gone),
         known=known,
-        left_out=suite.left_out | names,
+        left_out=suite.left_out | gone,
     )
 
 
