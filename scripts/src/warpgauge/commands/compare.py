@@ -94,12 +94,12 @@ def _baseline(run: Record, baselines: Path) -> Record | None:
 
 def _page(run: Record, given: str, root: Path, faults: list[str]) -> Format:
     """Return the format of pages, with the history of the run's GPU model. Raises UserError."""
-    from warpgauge.history import courses  # takes time and memory, which few comparisons need
+    from warpgauge.history import show  # takes time and memory, which few comparisons need
     from warpgauge.reports.formats import html
 
     if not (gpu := gpu_name(run)):
         raise UserError(f"{run.path} names no GPU, so it has no history: omit --history")
-    histories = courses.of_model(store.slug(gpu), given, root, faults)
+    histories = show.of_model(store.slug(gpu), given, root, faults)
     return replace(html.FORMAT, render=partial(html.render, histories=histories))
 
 

@@ -23,8 +23,8 @@ from warpgauge.github.nights import Newest
 from warpgauge.github.on_demand import Request
 from warpgauge.github.pull_request import WORKFLOW, Base, Pull, Run, recorded_run
 from warpgauge.github.result import OTHER_BASE, POLICY, UNTOUCHED, Result
-from warpgauge.history.courses import courses
 from warpgauge.history.lines import History, Night
+from warpgauge.history.show import courses
 from warpgauge.measure import self_check
 from warpgauge.records.benchmark_filter import normal
 from warpgauge.reports import pages as site
