@@ -131,9 +131,9 @@ def _seen(base: Record, candidate: Record, row: str, error: float) -> Seen:
 
 @dataclass(frozen=True)
 class CommitPairs:
-    """Measures builds in pairs with GOOD.
+    """Measures two builds in pairs.
 
-    `error` is the error probability per benchmark and build. Measuring ends at `until`.
+    `error` is the error probability per benchmark and pair of builds. Measuring ends at `until`.
     """
 
     measuring: Measuring
@@ -149,39 +149,45 @@ class CommitPairs:
         """Seconds until `until`."""
         return self.until - time.monotonic()
 
-    def files(self, commit: str, row: str) -> tuple[Path, Path]:
-        """The two run files in which this row of a commit is measured, GOOD's first."""
-        name = f"{file_name(self.builds.shown(commit))}-{self.builds.rows.index(row)}"
+    def files(self, base: str, name: str, rows: Sequence[str]) -> tuple[Path, Path]:
+        """The two run files in which these rows of two builds are measured, the base's first."""
+        builds = [file_name(self.builds.shown(one)) for one in (base, name)]
+        name = "-".join([*builds, str(self.builds.rows.index(rows[0]))])
         return self.folder / f"{name}-base.json", self.folder / f"{name}.json"
 
-    def measured(self, commit: str, row: str, settled: Callable[[Seen], bool]) -> tuple[Seen, bool]:
-        """A row of a commit beside GOOD, and whether the result is final (not cut short by time).
+    def measured(
+        self,
+        base: str,
+        name: str,
+        rows: Sequence[str],
+        settled: Callable[[str, Seen], bool],
+    ) -> tuple[dict[str, Seen], bool]:
+        """Rows of a build beside the base, and whether that is final (not cut short by time).
 
-        Measures pairs until the row is settled. Raises UserError and KeyboardInterrupt.
+        Measures pairs until the rows are settled. Raises UserError and KeyboardInterrupt.
         """
-        key = ["seen", commit, row]
-        if (kept := self.journal.find(key, Seen)) is not None:
-            return kept, True
+        key = ["seen", base, name, *rows]
+        if (known := self.journal.find(key, dict[str, Seen])) is not None:
+            return known, True
         limit = None if self.until == math.inf else max(self.left, 1.0)
-        files = self.files(commit, row)
-        own = Journal(self.journal.of(files[1].stem))  # GOOD is measured again with each commit
+        files = self.files(base, name, rows)
+        own = Journal(self.journal.of(files[1].stem))  # the base is measured again with each build
         measuring = replace(self.measuring, budget=Budget(limit), journal=own)
-        good = self.builds.names[0]
-        base, candidate = (
-            Side(tuple(self.builds.programs(one)), self.builds.facts(one)).only([row])
-            for one in (good, commit)
-        )
+        sides = [
+            Side(tuple(self.builds.programs(one)), self.builds.facts(one)).only(rows)
+            for one in (base, name)
+        ]
 
-        def compared(base: Record, candidate: Record) -> Seen:
-            return _seen(base, candidate, row, self.error)
+        def compared(base: Record, candidate: Record) -> dict[str, Seen]:
+            return {row: _seen(base, candidate, row, self.error) for row in rows}
 
-        def open_rows(found: Seen) -> list[str]:
-            return [] if found.fault or settled(found) else [row]
+        def open_rows(seen: dict[str, Seen]) -> list[str]:
+            return [row for row, one in seen.items() if not (one.fault or settled(row, one))]
 
         shown = self.builds.shown
-        measuring.note(f"Measuring {shown(commit)} in pairs with {shown(good)}")
+        measuring.note(f"Measuring {shown(name)} in pairs with {shown(base)}")
         looks = AbRun(measuring, self.suite, {}).compared(
-            base, candidate, exactly([row]), files, compared, open_rows
+            sides[0], sides[1], exactly(rows), files, compared, open_rows
         )
         if looks.stop is not None:
             raise looks.stop
@@ -292,10 +298,12 @@ class _Search:
     def _measured(self, index: int, settled: Callable[[Seen], bool]) -> tuple[Seen, bool]:
         """Measure a commit beside GOOD until settled; False if the time ends before."""
         builds = self.pairs.builds
-        commit, key = builds.names[index], builds.keys[index]
-        one, is_final = self.pairs.measured(commit, self.row, settled)
-        self._seen[key], self._files[key] = one, self.pairs.files(commit, self.row)
-        builds.measuring.note(f"{builds.shown(commit)}: {self.row} {one}")
+        name, key = builds.names[index], builds.keys[index]
+        good, rows = builds.names[0], [self.row]
+        seen, is_final = self.pairs.measured(good, name, rows, lambda _, one: settled(one))
+        one = seen[self.row]
+        self._seen[key], self._files[key] = one, self.pairs.files(good, name, rows)
+        builds.measuring.note(f"{builds.shown(name)}: {self.row} {one}")
         return one, is_final
 
     def _causes(self, before: str, key: str) -> tuple[str, ...]:

@@ -15,7 +15,6 @@ import shutil
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
@@ -108,7 +107,7 @@ class Journal:
         except (OSError, ValueError):
             return None
 
-    def keep(self, key: Sequence[str], document: msgspec.Struct | Enum) -> None:
+    def keep(self, key: Sequence[str], document: object) -> None:
         """Write a document to disk before returning. Raises UserError."""
         _write(self._path(key), document)
 
@@ -156,7 +155,7 @@ def begin(folder: Path, start: Start) -> Journal:
     return journal
 
 
-def _write(path: Path, document: msgspec.Struct | Enum) -> None:
+def _write(path: Path, document: object) -> None:
     replace_all({path: json.dumps(msgspec.to_builtins(document))})
 
 

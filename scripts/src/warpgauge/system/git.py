@@ -34,9 +34,19 @@ FULL_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 # Do not ask for passwords, and do not refresh the index when reading.
 _QUIET = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
 
+# Author of the commits that are of no branch.
+_NOBODY = {
+    f"GIT_{who}_{what}": value
+    for who in ("AUTHOR", "COMMITTER")
+    for what, value in (("NAME", "warpgauge"), ("EMAIL", "none"), ("DATE", "@0 +0000"))
+}
 
-def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run git, and return its result even if it fails. Raises UserError if git is missing."""
+
+def run(folder: Path, *arguments: str, **own: str) -> subprocess.CompletedProcess[str]:
+    """Run git, and return its result even if it fails. Raises UserError if git is missing.
+
+    `own` are variables of its environment.
+    """
     command = _command(folder, *arguments)
     try:
         with command_log.running(command) as logged:
@@ -47,7 +57,7 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
                 text=True,
                 errors="replace",
                 check=False,
-                env=_environment(),
+                env=_environment() | own,
             )
             logged.ended(done.returncode)
         return done
@@ -55,9 +65,9 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         raise UserError(f"cannot run git: {fault.strerror}") from fault
 
 
-def require(folder: Path, *arguments: str) -> str:
+def require(folder: Path, *arguments: str, **own: str) -> str:
     """Run git, and return its standard output. Raises UserError if it fails."""
-    done = run(folder, *arguments)
+    done = run(folder, *arguments, **own)
     if done.returncode:
         raise UserError(f"git {arguments[0]} failed in {folder}: {words(done)}")
     return done.stdout.strip()
@@ -174,18 +184,29 @@ def fill(folder: Path, root: Path, commit: str | None) -> Path:
         require(root, "worktree", "add", *_FORCE, "--detach", str(folder), commit or "HEAD")
     index = require(folder, "rev-parse", "--absolute-git-dir")
     Path(index, "index.lock").unlink(missing_ok=True)  # of a git that was killed
-    tree = commit
-    if tree is None:
-        # With the index of `folder`: the user's own does not change.
-        top = require(root, "rev-parse", "--show-toplevel")
-        before = require(folder, "write-tree")
-        require(Path(top), f"--git-dir={index}", f"--work-tree={top}", "add", "--all")
-        tree = require(folder, "write-tree")
-        require(folder, "read-tree", before)
-        run(folder, "update-index", "-q", "--refresh")  # fails if a file differs
-    require(folder, "read-tree", "--reset", "-u", tree)
+    require(folder, "read-tree", "--reset", "-u", commit or working_tree(root))
     require(folder, "clean", "--force", "-d", "--quiet")
     return folder / require(root, "rev-parse", "--show-prefix")
+
+
+def working_tree(root: Path) -> str:
+    """Return a commit of the working tree as it is. Raises UserError."""
+    return variant(root, "HEAD", ["add", "--all"])
+
+
+def variant(root: Path, commit: str, *changes: Sequence[str]) -> str:
+    """Return `commit` after `changes` (git's arguments) to an index of it. Raises UserError.
+
+    It is a commit without parents and on no branch, the same for equal files. The user's own index
+    does not change.
+    """
+    with tempfile.TemporaryDirectory() as scratch:
+        index = {"GIT_INDEX_FILE": str(Path(scratch, "index"))}
+        require(root, "read-tree", commit, **index)
+        for arguments in changes:
+            require(root, *arguments, **index)
+        tree = require(root, "write-tree", **index)
+    return require(root, "commit-tree", tree, "-m", "A variant", **_NOBODY)
 
 
 def folder_of(root: Path, commit: str, work: Path | None = None) -> Path:
