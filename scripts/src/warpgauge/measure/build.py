@@ -66,6 +66,16 @@ def settings(folder: Path) -> list[str]:
     return [f"-D{key}={value}" for key, value in _DECISIVE.findall(cache)]
 
 
+def anew(like: Path) -> list[str]:
+    """Return settings to build one tree after another in one folder, alike, as far as they are.
+
+    `like` is the tree of the command. What the tree before has set does not stay, and code does not
+    depend on the numbers of its lines.
+    """
+    without_lines = like / ".cmake" / "without_lines.cmake"
+    return ["--fresh", f"-DCMAKE_PROJECT_INCLUDE={without_lines}"]
+
+
 def log_of(root: Path) -> Path:
     return root / "build" / "bench-build.log"
 

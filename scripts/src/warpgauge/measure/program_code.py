@@ -8,6 +8,7 @@ longer text, would move them.
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections import Counter
@@ -80,10 +81,7 @@ def code_of(binary: Binary, build: Path, folder: Path) -> ProgramCode:
     The new `folder` keeps its cubins. Raises UserError, OSError.
     """
     target = str(binary.path.resolve().relative_to(build.resolve()))
-    ninja = ["ninja", "-C", str(build), "-t"]
-    lines = output_of([*ninja, "inputs", target]).decode().splitlines()
-    # Newer versions quote what a shell would split.
-    files = [shlex.split(line)[0] if "'" in line else line for line in lines]
+    files = _made_from(build, [target])
     context = _CONTEXT.format(binary.path.name)
     objects = {
         file: (build / file).read_bytes()
@@ -96,7 +94,7 @@ def code_of(binary: Binary, build: Path, folder: Path) -> ProgramCode:
         str(file): sha256(file.read_bytes()) for file in binary.inputs if file.suffix != cubins.PLAN
     }
     words = [word.encode() for word in binary.arguments]
-    host[_LINK] = sha256(output_of([*ninja, "commands", "-s", target]), *words)
+    host[_LINK] = sha256(output_of([*_ninja(build), "commands", "-s", target]), *words)
     host[_LIBRARIES] = sha256("\n".join(cubins.libraries(binary.path)).encode())
     folder.mkdir(parents=True)
     found = cubins.of(binary.path, folder)
@@ -106,6 +104,32 @@ def code_of(binary: Binary, build: Path, folder: Path) -> ProgramCode:
         for architecture in sorted({cubin.architecture for cubin in found})
     }
     return ProgramCode(binary, host, kernels, found)
+
+
+def _ninja(build: Path) -> list[str]:
+    return ["ninja", "-C", str(build), "-t"]
+
+
+def _made_from(build: Path, targets: Sequence[str]) -> list[str]:
+    """Return the files of which Ninja makes these targets, as it names them."""
+    lines = output_of([*_ninja(build), "inputs", *targets]).decode().splitlines()
+    # Newer versions quote what a shell would split.
+    return [shlex.split(line)[0] if "'" in line else line for line in lines]
+
+
+def read_by(build: Path, targets: Sequence[str]) -> set[str]:
+    """Return the paths of all files that a build of these targets has read, headers included.
+
+    Raises UserError if Ninja did not make the folder `build`.
+    """
+    files = set(_made_from(build, targets))
+    objects, is_ours = frozenset(files), False
+    for line in output_of([*_ninja(build), "deps"]).decode().splitlines():
+        if not line.startswith(" "):
+            is_ours = line.partition(":")[0] in objects
+        elif is_ours:
+            files.add(line.strip())
+    return {os.path.realpath(build / file) for file in files}
 
 
 def _library(build: Path, file: str) -> str:
