@@ -360,7 +360,6 @@ def test_a_base_that_does_not_build_is_one_sentence(tree: Tree) -> None:
     [
         [BUSY, "--against=."],
         [BUSY],
-        [BUSY, "--against=HEAD", "--no-build"],
         ["kernels.toml:scale", "--against=HEAD"],
     ],
 )

@@ -55,7 +55,7 @@ def test_an_operation_is_one_launch_of_one_kernel(name: str, tmp_path: Path) -> 
 @pytest.mark.parametrize("name", [REPLAYED, CALLED])
 def test_table_and_trace_are_of_what_ran(name: str, tmp_path: Path) -> None:
     path = tmp_path / "trace.json"
-    command = [sys.executable, f"{ROOT}/scripts/warpgauge", "explain", name, "--no-build"]
+    command = [sys.executable, f"{ROOT}/scripts/warpgauge", "explain", name]
     for argv in ([], ["--trace", str(path)]):
         done = subprocess.run([*command, *argv], capture_output=True, text=True, timeout=600)
         assert done.returncode == 0, done.stderr

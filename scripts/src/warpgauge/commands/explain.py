@@ -81,7 +81,7 @@ def parse(argv: Sequence[str]) -> Options:
     given.base = None  # a build folder
     if given.against and Path(given.against).is_dir():
         given.base, given.against = Path(given.against), None
-    other = (given.base, given.build_dir, given.file, given.external, not given.build)
+    other = (given.base, given.build_dir, given.file, given.external)
     if given.hunks and (any(other) or not given.compares):
         raise UserError(
             "--hunks puts parts of a change of this tree back, and builds them: name a benchmark "

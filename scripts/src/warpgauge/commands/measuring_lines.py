@@ -254,7 +254,7 @@ exit status:
         "expression that matches exactly one; after FILE.py, of that file in Python; or a kernel "
         "of a manifest, e.g. kernels.toml:scale. RUN.json, with or without a benchmark: what this "
         "run in pairs found slower; default: the newest run")
-    add(what, "--device", "--build-dir", "--no-build")
+    add(what, "--device", "--build-dir")
 
     base = group(parser, "why it is slower", "%(prog)s gemm/tiled/f32/n:1024 --against main")
     add(base, "--against", type=revision, help="the faster build: a commit, or a build folder; "
