@@ -22,7 +22,7 @@ MOST_LINES_OF = {
     "statistics": 1280,
     "verdict": 3124,
     "reports": 3267,
-    "measure": 5600,
+    "measure": 5604,
     "baselines": 813,
     "external": 1497,
     "why": 3055,

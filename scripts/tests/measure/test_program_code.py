@@ -246,6 +246,16 @@ def test_objects_inputs_libraries_the_link_command_and_ptx_count(
     assert len(differ) == 1
 
 
+def test_where_source_lines_are_recorded_does_not_count(program: Binary, tmp_path: Path) -> None:
+    listed = program.path.parent / "ptx"
+    listed.write_text("Fatbin elf code:\narch = sm_90\nidentifier = sum.cu\n\n")
+    first = code(program, tmp_path / "first")
+    listed.write_text("Fatbin elf code:\narch = sm_90\n\n")
+    assert code(program, tmp_path / "second").host == first.host
+    listed.write_text("Fatbin elf code:\narch = sm_80\n\n")
+    assert code(program, tmp_path / "third").host != first.host
+
+
 def test_of_a_library_that_is_built_here_the_device_code_counts(
     program: Binary, tmp_path: Path
 ) -> None:

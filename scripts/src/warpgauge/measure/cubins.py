@@ -337,10 +337,14 @@ def _elsewhere(path: Path, inputs: tuple[Path, ...], _built_ns: int) -> str:
 
 
 def ptx(program: Path) -> bytes:
-    """Return what the driver may compile for another GPU; it names source lines, too."""
+    """Return what the driver may compile for another GPU; it names source lines, too.
+
+    Before it stands a list of all machine code, with names of files where this has source lines.
+    """
     if {section.name for section in sections(program.read_bytes())}.isdisjoint(FATBINS):
         return b""
-    return stable(output_of([tool("cuobjdump"), "-ptx", str(program.resolve())]))
+    text = output_of([tool("cuobjdump"), "-ptx", str(program.resolve())])
+    return stable(re.sub(rb"^identifier = .*\n", b"", text, flags=re.MULTILINE))
 
 
 def libraries(program: Path) -> list[str]:
