@@ -9,7 +9,7 @@ import pytest
 from test_unseen_gpu import recorded_elsewhere
 
 from clone import HOST_TIMES, SLOW, TIMES, GitRepository, Repository
-from warpgauge.commands import compare, explain
+from warpgauge.commands import compare
 from warpgauge.measure import build
 from warpgauge.system.errors import ExitStatus, UserError
 
@@ -68,16 +68,6 @@ def test_they_are_not_recorded(recorded: Repository) -> None:
 def test_where_nothing_of_a_filter_is_built_nothing_is_measured(recorded: Repository) -> None:
     with pytest.raises(UserError, match="bench_gemm is not built") as caught:
         recorded.bench("--no-build", "--filter=^gemm/")
-    assert caught.value.status is ExitStatus.NOT_MEASURED
-
-
-@pytest.mark.parametrize("argv", [["gemm/a"], ["gemm/a", "--against=HEAD~1"]])
-def test_what_names_one_that_is_not_built_is_told_so(clone: GitRepository, argv: list[str]) -> None:
-    clone.commit({"sync": TIMES, **MORE})
-    clone.build(clone.root, "release", print)
-    without_more(clone)
-    with pytest.raises(UserError, match=r"^not built: gemm \(omit --no-build\)$") as caught:
-        explain.main([*argv, "--no-build"], clone.root)
     assert caught.value.status is ExitStatus.NOT_MEASURED
 
 
