@@ -287,7 +287,7 @@ def test_two_folders_are_explained_and_their_traces_kept(folders: TwoFolders, to
     (verdict,) = json.loads((folders.root / "told.json").read_text())["verdicts"]
     assert "Mostly: Bank conflicts in shared memory" in verdict["why"]["paragraph"]
     assert "Bank conflicts in shared memory" in page.read_text()
-    kept = folders.root.glob("build/runs/*-why/1-sync_busy/*")
+    kept = folders.root.glob("build/runs/*-why/1-sync-busy-*/*")
     assert sorted(path.name for path in kept) == ["trace-base.json", "trace-candidate.json"]
 
 

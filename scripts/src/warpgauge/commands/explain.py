@@ -51,7 +51,7 @@ FORMATS: Mapping[str, Format] = {
     TERMINAL: Format(TERMINAL, reason.plain, "reasons in plain text", _TEXT),
     "json": Format("json", reason.document, "JSON of reasons", _JSON),
 }
-_UNEXPLAINED = 0.05  # a share without a cause is told from here on
+_UNEXPLAINED = 0.05  # a share without a cause is shown from here on
 _MOST_HUNKS = 5  # shown of a cause
 
 
@@ -172,7 +172,7 @@ class _ExplainCommand(MeasuringCommand):
             measured = not any(row.whole.fault for row in found.rows)
             text = _plain_hunks(found)
         else:
-            measured = all(one.slowdown is not None for one in found)
+            measured = all(row.slowdown is not None for row in found)
             text = reason.plain(found)
         status = ExitStatus.OK if measured else ExitStatus.NOT_MEASURED
         return formats.deliver(found, status, lambda: streams.write(text))
@@ -186,7 +186,7 @@ class _ExplainCommand(MeasuringCommand):
         programs = measuring.found(self._built(measuring, names).programs)
         names = [_full_name(name, programs) for name in names]
         owners = {_owner("this build", programs, name, measuring).path: name for name in names}
-        suite = measuring.suite_of([one for one in programs if one.path in owners])
+        suite = measuring.suite_of([its for its in programs if its.path in owners])
         measuring = self.ready(measuring, suite.known.get("gpu_uuid", ""), held)
         candidate, own = git.working_tree(self.root), journal.scratch(measuring.scratch)
         targets = sorted(path.name for path in owners)

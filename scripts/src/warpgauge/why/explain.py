@@ -7,7 +7,6 @@ The evidence of both sides is gathered and weighed. Without a time, only machine
 from __future__ import annotations
 
 import math
-import re
 import statistics
 import time
 from collections.abc import Callable
@@ -26,7 +25,7 @@ from warpgauge.records.model import Record
 from warpgauge.records.row import Moved, Row, Why
 from warpgauge.system import atomic, process
 from warpgauge.system.errors import UserError, of_system
-from warpgauge.system.text import clause, duration, inert
+from warpgauge.system.text import clause, duration, file_name, inert
 from warpgauge.verdict.comparison import Comparison, Outcome
 from warpgauge.why import cupti, machine_code
 from warpgauge.why.causes import code_changes, explanation
@@ -42,7 +41,6 @@ _T = TypeVar("_T")
 BUDGET_S = 180.0
 _EACH_S = 60.0  # the most for one benchmark
 _MOST_KERNELS = 20  # the most kernels whose machine code is compared
-_LONGEST_NAME = 80  # characters of a folder's name
 
 
 @dataclass(frozen=True)
@@ -211,7 +209,7 @@ def of_regressions(
             left = BUDGET_S - (time.monotonic() - began)
             if left <= 0.0:
                 raise UserError(f"the {duration(BUDGET_S)} for all explanations are used up")
-            own = folder / f"{number}-{_file_name(verdict.name)}"
+            own = folder / f"{number}-{file_name(verdict.name)}"
             seconds = min(left, _EACH_S)
             reasons[verdict.name] = _why(verdict.name, slowdown, sides(), measuring, seconds, own)
         except (UserError, OSError) as fault:
@@ -236,10 +234,6 @@ def _why(
         folder.mkdir(parents=True, exist_ok=True)
         atomic.replace_all({folder / "machine-code.txt": "\n".join([*lines, ""])})
     return Why(reason.paragraph, tuple(Moved(*row) for row in reason.table))
-
-
-def _file_name(benchmark: str) -> str:
-    return re.sub(r"[^A-Za-z0-9.-]+", "_", benchmark)[:_LONGEST_NAME]
 
 
 def _words(fault: UserError | OSError) -> str:
