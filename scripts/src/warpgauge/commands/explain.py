@@ -227,14 +227,16 @@ class _ExplainCommand(MeasuringCommand):
         return [explain.of_pairs(name, two, given, measuring) for name, two in pairs.items()]
 
     def _built(self, measuring: Measuring, names: Sequence[str]) -> Built:
-        """Build this tree: without a GPU, which is said first, only the programs of `names`."""
+        """Build this tree: only the programs of `names` if nothing else is asked or can run."""
         families = sorted({name.partition("/")[0] for name in names})
         sources = [measuring.root / "benchmarks" / f"{family}.cu" for family in families]
         targets = []
-        if not process.has_gpu() and all(source.exists() for source in sources):
+        has_gpu = process.has_gpu()
+        if (self.options.own.hunks or not has_gpu) and all(source.exists() for source in sources):
+            targets = [f"bench_{family}" for family in families]
+        if targets and not has_gpu:
             why = process.why_no_gpu()
             measuring.note(f"No GPU was found: {why}. Only machine code can be compared.")
-            targets = [f"bench_{family}" for family in families]
         built = measuring.built(targets)
         if self.kernels is None:
             return built
