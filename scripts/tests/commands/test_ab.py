@@ -86,7 +86,7 @@ def test_a_command_does_not_run_while_another_measures(
 def test_a_program_that_lost_its_mode_is_not_left_out_by_a_variable(folders: TwoFolders) -> None:
     folders.root.joinpath("base").mkdir()
     (folders.root / "base" / "gone").symlink_to("absent")
-    argv = ["base", "--env", "A=1,2", "--format=json=told.json"]
+    argv = ["base", "--axis", "A=1,2", "--format=json=told.json"]
     assert ab.main(argv, folders.root) is ExitStatus.NOT_MEASURED
     rows = json.loads((folders.root / "told.json").read_text())["verdicts"]
     assert [(row["name"], row["outcome"]) for row in rows] == [("gone", "ERROR")]
@@ -105,7 +105,7 @@ for word in sys.argv:
             json.dump({"context": {}, "benchmarks": [row]}, file)
 sys.exit("--describe" in sys.argv)"""
     folders.script("base", "copy", body)
-    assert ab.main(["base", "--env", "FACTOR=1,1.2"], folders.root) is ExitStatus.REGRESSION
+    assert ab.main(["base", "--axis", "FACTOR=1,1.2"], folders.root) is ExitStatus.REGRESSION
     out, _ = folders.output()
     assert "1 slower: BM_copy +" in out
     assert "programs with FACTOR=1 against programs with FACTOR=1.2" in out
@@ -119,10 +119,10 @@ sys.exit("--describe" in sys.argv)"""
         ["base", "candidate", "--command", "true", "true"],
         ["base", "candidate", "--metric", "(1)"],
         ["--command", "true", "false"],
-        ["base", "--env", "A=1"],
-        ["base", "--env", "A=1,1"],
-        ["base", "candidate", "--env", "A=1,2"],
-        ["absent", "--env", "A=1,2"],
+        ["base", "--axis", "A=1"],
+        ["base", "--axis", "A=1,1"],
+        ["base", "candidate", "--axis", "A=1,2"],
+        ["absent", "--axis", "A=1,2"],
         ["--command", "true", "true", "--metric", "no group"],
         ["--command", "true", "true", "--metric", "("],
     ],

@@ -60,8 +60,8 @@ def test_a_build_that_fails_is_told_in_one_sentence(folders: TwoFolders, project
         (["project", "--axis=nvcc=1.0,1.0"], "two different versions"),
         (["project", "--axis=nvcc=1.0,1.2,1.4"], "two different versions"),
         (["project", "--axis=a/b=1.0,1.2"], "two different versions"),
-        (["project", "project", "--axis=nvcc=1.0,1.2"], "one folder with --env or --axis"),
-        (["--axis=nvcc=1.0,1.2"], "one folder with --env or --axis"),
+        (["project", "project", "--axis=nvcc=1.0,1.2"], "one folder with --axis"),
+        (["--axis=nvcc=1.0,1.2"], "one folder with --axis"),
         (["toolkits", "--axis=nvcc=1.0,1.2"], "no CMakeLists.txt"),
     ],
 )

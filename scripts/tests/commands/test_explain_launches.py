@@ -115,14 +115,14 @@ def test_a_profiler_runs_the_one_benchmark_and_its_report_is_kept(
     add_tool(tools, tool, PROFILER.format(magic))
     path = repository.root / f"busy.{tool}-rep"
     for _ in range(2):
-        assert run(repository, NAME, f"--{tool}", str(path)) is ExitStatus.OK
+        assert run(repository, NAME, "--report", str(path)) is ExitStatus.OK
     assert b"\0" in path.read_bytes()
     called = (tools / f"{tool}.called").read_text()
     assert "--benchmark_filter=^(sync/busy)$" in called
     assert ("--clock-control none" in called) is (tool == "ncu")
     assert "--graph-profiling node" in called or "--cuda-graph-trace=node" in called
     path.write_text("mine")
-    assert f"is no report of {tool}" in str(refused(repository, NAME, f"--{tool}", str(path)))
+    assert f"is no report of {tool}" in str(refused(repository, NAME, "--report", str(path)))
 
 
 def test_what_a_profiler_refuses_is_one_sentence(repository: Repository, tools: Path) -> None:
@@ -136,7 +136,7 @@ def test_what_a_profiler_refuses_is_one_sentence(repository: Repository, tools: 
         ),
     ):
         add_tool(tools, "ncu", script)
-        error = refused(repository, NAME, "--ncu", str(path))
+        error = refused(repository, NAME, "--report", str(path))
         assert said in str(error)
         assert error.status is ExitStatus.NOT_MEASURED
         assert not path.exists()
@@ -148,13 +148,13 @@ def test_a_report_is_kept_where_the_benchmark_fails_behind_what_it_holds(
     repository.binary("sync", TIMES, ill={NAME: "wrong"})
     add_tool(tools, "ncu", PROFILER.format(r"NVR\0"))
     path = repository.root / "busy.ncu-rep"
-    assert run(repository, NAME, "--ncu", str(path)) is ExitStatus.OK
+    assert run(repository, NAME, "--report", str(path)) is ExitStatus.OK
     assert "under ncu: wrong" in repository.output()[1]
     assert path.exists()
     path.unlink()
     add_tool(tools, "ncu", PROFILER.replace("printf", "true").format(""))
     assert "ncu wrote no report: sync/busy under ncu: wrong" in str(
-        refused(repository, NAME, "--ncu", str(path))
+        refused(repository, NAME, "--report", str(path))
     )
 
 
@@ -164,8 +164,8 @@ def test_a_missing_tool_is_told_before_the_build(
     monkeypatch.delattr(build, "build")
     assert list(tools.iterdir()) == []
     for words, said in (
-        (["--ncu", "a.ncu-rep"], "ncu is missing: install Nsight Compute"),
-        (["--nsys", "a.nsys-rep"], "nsys is missing: install Nsight Systems"),
+        (["--report", "a.ncu-rep"], "ncu is missing: install Nsight Compute"),
+        (["--report", "a.nsys-rep"], "nsys is missing: install Nsight Systems"),
         (["--sass"], "cuobjdump is missing: install the CUDA toolkit's"),
     ):
         error = refused(repository, NAME, *words)
@@ -219,11 +219,13 @@ def test_a_benchmark_that_fails_is_told(repository: Repository, ill: str, said: 
         (["host/copy"], "host/copy"),
         ([NAME, "--trace", "/no/such/folder/a.json"], "No such file or directory"),
         ([NAME, "--device=-1"], "see --help"),
-        ([NAME, "--trace=a", "--ncu=./a"], "two reports would be written to one file"),
+        ([NAME, "--trace=a.ncu-rep", "--report=./a.ncu-rep"], "two reports would be written"),
+        ([NAME, "--report=a.ncu-rep", "--report=./a.ncu-rep"], "two reports would be written"),
+        ([NAME, "--report=a.txt"], "'a.txt' ends in none of .ncu-rep, .nsys-rep"),
         (["--sass"], "--sass shows one build: name a benchmark"),
         ([NAME, "--sass", "--against=main"], "omit --against"),
-        (["run.json", "--trace=a.json"], "omit --against and the run file"),
-        ([NAME, "--format=json"], "add --against REF"),
+        (["run.json", "--trace=a.json"], "and the run file"),
+        ([NAME, "--format=json"], "add --against"),
         (["("], "BENCHMARK '(' is not a valid regular expression"),
     ],
 )

@@ -275,3 +275,33 @@ def test_a_library_counts_by_its_name_and_size(program: Binary, tmp_path: Path) 
     first = code(program, tmp_path / "first")
     library.write_text("another")
     assert code(program, tmp_path / "second").host != first.host
+
+
+def loaded(folder: Path, *names: str) -> list[Path]:
+    """Libraries whose content is the folder's name, or that of a link in them."""
+    folder.mkdir(parents=True)
+    for name in names:
+        file, _, target = name.partition("→")
+        (folder / file).symlink_to(target) if target else (folder / file).write_text(folder.name)
+    return [folder / name.partition("→")[0] for name in names]
+
+
+def test_libraries_differ_by_their_versions_or_else_their_content(tmp_path: Path) -> None:
+    (tmp_path / "liblinked.so.2.1").write_text("2.1")
+    (tmp_path / "liblinked.so.2.2").write_text("2.2")
+    names = "libplain.so", "libsame.so.1"
+    old = loaded(tmp_path / "a", *names, "liblinked.so.2→../liblinked.so.2.1", "libgone.so.3")
+    new = loaded(tmp_path / "b", *names, "liblinked.so.2→../liblinked.so.2.2")
+    found = {one.key: one for one in program_code.library_differences(old, new)}
+    assert found.keys() == {"libplain.so", "libsame.so", "liblinked.so", "libgone.so"}
+    versions, gone = found["liblinked.so"], found["libgone.so"]
+    assert (versions.baseline, versions.candidate) == ("2.1", "2.2")
+    assert (gone.baseline, gone.candidate) == ("3", "not loaded")
+    for name in ("libplain.so", "libsame.so"):
+        assert found[name].baseline != found[name].candidate
+    assert found["libsame.so"].baseline.startswith("1 ")
+
+
+def test_equal_libraries_in_two_folders_do_not_differ(tmp_path: Path) -> None:
+    sides = [loaded(tmp_path / name / "lib", "libsame.so.1") for name in ("c", "d")]
+    assert program_code.library_differences(*sides) == []

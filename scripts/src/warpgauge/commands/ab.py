@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""warpgauge ab: two builds, environments or commands of other projects, in pairs."""
+"""warpgauge ab: two builds, versions or commands of other projects, in pairs."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ def parse(argv: Sequence[str]) -> Options:
     """Parse `argv`. Raises UserError for bad usage."""
     given = measuring_lines.ab().parse_args(argv)
     matches(given.programs, "", "--programs")
-    asked = bool(given.candidate), bool(given.env), bool(given.axis), bool(given.command)
+    asked = bool(given.candidate), bool(given.axis), bool(given.command)
     if sum(asked) != 1 or bool(given.base) is bool(given.command):
         raise UserError(
-            "ab compares two folders of programs, or one folder with --env or --axis, or two "
-            "commands with --command"
+            "ab compares two folders of programs, or one folder with --axis, or two commands with "
+            "--command"
         )
     if given.metric and not given.command:
         raise UserError("--metric is for what commands print: add --command BASE CANDIDATE")
@@ -79,35 +79,29 @@ class _AbCommand(MeasuringCommand):
         own = self.options.own
         if own.command:
             return [self._of_command(command, scratch) for command in own.command]
-        if own.env:
-            return [self._with("=".join(variable), *variable) for variable in own.env]
         folders = own.base, own.candidate
         return [_Programs(at, f"programs in {foreign(str(view.nearby(at)))}") for at in folders]
 
     def _of_axis(self, measuring: Measuring) -> Sequence[_Programs]:
-        """The programs of two versions of nvcc, or with those of a package. Raises UserError."""
+        """The programs of two versions of nvcc, or with two values of another axis."""
         name, values = self.options.own.axis
+        toolkit.require_axis(name, values)
         if name == toolkit.NVCC:
-            toolkit.require_different(values)
             environment.provide(environment.BUILD, measuring.note)
         return [self._of_version(name, value) for value in values]
 
     def _of_version(self, name: str, version: str) -> _Programs:
-        own, shown = self.options.own, f"{name} {version}"
+        own, shown = self.options.own, toolkit.shown(name, version)
         print_line(self.notes, f"Preparing {inert(shown)}")
         if name != toolkit.NVCC:
-            return self._with(shown, *any_command.package(self.work, name, version))
+            folder = python_file.provide(own.base) if own.base.suffix == PYTHON else own.base
+            programs = discovery.programs_in(folder, own.programs)
+            variable = any_command.variable(self.work, name, version)
+            made = any_command.with_variable(self.work, folder, programs, *variable)
+            return _Programs(made, f"programs with {foreign(shown)}")
         with progress.build_status(self.notes) as say:
             folder, exact = toolkit.project(own.base, version, self.work, own.programs, say)
         return _Programs(folder, f"programs with {foreign(shown)}", {"nvcc_version": exact})
-
-    def _with(self, shown: str, variable: str, value: str) -> _Programs:
-        """The programs with a value of a variable, for which `shown` stands in the report."""
-        own, folder = self.options.own, self.options.own.base
-        folder = python_file.provide(folder) if folder.suffix == PYTHON else folder
-        programs = discovery.programs_in(folder, own.programs)
-        made = any_command.with_variable(self.work, folder, programs, variable, value)
-        return _Programs(made, f"programs with {foreign(shown)}")
 
     def _of_command(self, command: str, scratch: Path) -> _Programs:
         print_line(self.notes, f"Running {inert(command)} once ...")

@@ -21,6 +21,7 @@ from typing import Any, NoReturn
 from warpgauge.records.benchmark_filter import normal
 from warpgauge.records.names import DEFAULT_SUITE, FULL_SUITE, number
 from warpgauge.system import git, streams
+from warpgauge.system.environment import is_variable
 from warpgauge.system.errors import UserError
 from warpgauge.system.location import STANDARD_INPUT
 from warpgauge.system.text import inert, suggestion, typed
@@ -45,6 +46,7 @@ EVERY_GPU = "all"
 # Suffixes of a manifest of kernels, a file of benchmarks, and a run file.
 MANIFEST, PYTHON, RUN = ".toml", ".py", ".json"
 FILE = f"FILE{PYTHON}"
+PROFILES = (".ncu-rep", ".nsys-rep")
 SOURCE = "FILE"  # one of benchmarks in Python, or a manifest
 
 SMALLEST_FACTOR, LARGEST_FACTOR = 1.001, 100.0  # of --inject, which may also be 1
@@ -238,6 +240,13 @@ def file(text: str) -> Path:
     return Path(text)
 
 
+def profile(text: str) -> Path:
+    """Parse the name of a profiler's report to write, whose suffix names the profiler."""
+    if Path(text).suffix not in PROFILES:
+        raise ArgumentTypeError(f"{typed(text)} ends in none of {', '.join(PROFILES)}")
+    return Path(text)
+
+
 def path(text: str) -> Path:
     """Parse the name of a file or folder to read; "" is not the current folder."""
     if not text:
@@ -277,23 +286,18 @@ def injection(text: str) -> str:
     )
 
 
-def environment(text: str) -> tuple[tuple[str, str], tuple[str, str]]:
-    """Parse ``NAME=BASE,CANDIDATE`` as a variable with two values."""
-    name, _, values = text.partition("=")
-    both = values.split(",")
-    if name.isidentifier() and len(both) == 2 and both[0] != both[1] and "\0" not in text:
-        return (name, both[0]), (name, both[1])
-    raise ArgumentTypeError(f"{typed(text)} is not NAME=BASE,CANDIDATE with two different values")
-
-
 def versions(text: str, most: int | None = None) -> tuple[str, tuple[str, ...]]:
-    """Parse ``nvcc=12.8,13.0``, two different versions or more, up to `most`."""
+    """Parse ``nvcc=12.8,13.0``, two different versions or more, up to `most`.
+
+    Those of a variable, whose name is in capitals, are values, which may be empty.
+    """
     name, _, values = text.partition("=")
     named = tuple(values.split(","))
     if (
         _PACKAGE.fullmatch(name)
         and text.isprintable()
-        and 1 < len({*named} - {""}) == len(named) <= (most or len(named))
+        and ("" not in named or is_variable(name))
+        and 1 < len({*named}) == len(named) <= (most or len(named))
     ):
         return name, named
     count = "two different versions" + ("" if most else " or more")

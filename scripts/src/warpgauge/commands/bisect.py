@@ -51,12 +51,8 @@ def parse(argv: Sequence[str]) -> Options:
     if not rows:
         raise UserError("the name of a benchmark is missing: add it at the end")
     axis, versions = given.axis or ("", ())
-    if axis and (axis == toolkit.NVCC) is (given.file is not None):
-        raise UserError(
-            "--axis takes nvcc for the programs of this tree, and a package for those of a FILE.py"
-        )
-    if axis == toolkit.NVCC:
-        toolkit.require_different(versions)
+    if axis:
+        toolkit.require_axis(axis, versions, of_file=given.file is not None)
     # Begin with as many pairs as a change needs: fewer cannot decide about a commit.
     return options_of(given, suite=FULL_SUITE, processes=FEWEST_OF_A_CHANGE)
 

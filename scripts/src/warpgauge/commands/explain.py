@@ -20,7 +20,7 @@ from warpgauge.commands.measuring_command import MeasuringCommand, Options, RunP
 from warpgauge.commands.output_file import check_report
 from warpgauge.external.program import ExternalKernels
 from warpgauge.history import hunks
-from warpgauge.history.commit_builds import Variants
+from warpgauge.history.commit_builds import Variants, VersionBuilds
 from warpgauge.history.hunks import Answer, Cause, Hunk, RowCauses
 from warpgauge.measure import discovery, journal, machine_context, selection, toolkit
 from warpgauge.measure.ab_run import AbRun, Side
@@ -31,18 +31,18 @@ from warpgauge.records.benchmark_filter import hint, matches, matching
 from warpgauge.records.names import FULL_SUITE
 from warpgauge.records.sessions import BASE, CANDIDATE, FEWEST_OF_A_CHANGE
 from warpgauge.reports.format import TERMINAL, Format
-from warpgauge.system import git, process, streams
+from warpgauge.system import environment, git, process, streams
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
 from warpgauge.system.locks import alone
 from warpgauge.system.text import clause, inert, listed, named, typed
-from warpgauge.verdict.comparison import Comparison, Outcome
+from warpgauge.verdict.comparison import Comparison, ContextDifference, Outcome
 from warpgauge.why import cupti, explain, reason, trace_views
 from warpgauge.why.machine_code import architecture_of, listing
 from warpgauge.why.profiling import NCU, NSYS, Profiler, Profiling
 from warpgauge.why.reason import Reason
 
-_SHOWN = ("--sass", "--trace", "--ncu", "--nsys")  # options that show one build
+_SHOWN = ("--sass", "--trace", "--report")  # options that show one build
 
 _HUNKS = "hunks/1"
 _JSON = re.compile(rf'"format"\s*:\s*"({reason.FORMAT}|{_HUNKS})"'.encode())
@@ -71,16 +71,26 @@ def parse(argv: Sequence[str]) -> Options:
     if given.external is not None:
         given.name = given.external.cases[0].name
     matches(given.name, "", "BENCHMARK")
-    given.compares = bool(given.against or given.run or not given.what)
+    given.compares = bool(given.against or given.axis or given.run or not given.what)
     if given.format and not given.compares:
-        raise UserError("--format writes why a benchmark is slower: add --against REF")
+        raise UserError("--format writes why a benchmark is slower: add --against or --axis")
     shown = [option for option in parser.given(given) if option in _SHOWN]
     if given.compares and shown:
-        remedy = "omit --against and the run file" if given.what else "name a benchmark"
+        remedy = "omit --against, --axis and the run file" if given.what else "name a benchmark"
         raise UserError(f"{shown[0]} shows one build: {remedy}")
     given.base = None  # a build folder
     if given.against and Path(given.against).is_dir():
         given.base, given.against = Path(given.against), None
+    if given.axis:
+        axis, versions = given.axis
+        builds = axis == toolkit.NVCC and given.build_dir is not None
+        more = (given.against, given.base, given.run, given.hunks, given.external, builds)
+        if any(more) or not given.what:
+            raise UserError(
+                "--axis compares this tree or a FILE.py with itself: name one benchmark, and no "
+                "other base, no run, no manifest and, for nvcc, no --build-dir"
+            )
+        toolkit.require_axis(axis, versions, of_file=given.file is not None)
     other = (given.base, given.build_dir, given.file, given.external)
     if given.hunks and (any(other) or not given.compares):
         raise UserError(
@@ -93,18 +103,19 @@ def parse(argv: Sequence[str]) -> Options:
     return options_of(given, _HUNK_FORMATS, suite=FULL_SUITE, processes=FEWEST_OF_A_CHANGE)
 
 
-def _reports(own: Namespace, baselines: Path) -> Mapping[Profiler, Path]:
+def _reports(own: Namespace, baselines: Path) -> Mapping[Path, Profiler]:
     """Return the reports to write, if they can be made and written. Raises UserError."""
-    reports = {tool: path for tool, path in ((NCU, own.ncu), (NSYS, own.nsys)) if path}
-    for tool, path in reports.items():
+    tools = {f".{tool.name}-rep": tool for tool in (NCU, NSYS)}
+    reports = {path: tools[path.suffix] for path in own.report}
+    for path, tool in reports.items():
         check_report(path, baselines, [], tool.own, f"report of {tool.name}")
     if own.trace is not None:
         check_report(own.trace, baselines, [], trace_views.OWN, "trace of warpgauge explain")
-    paths = [*filter(None, (*reports.values(), own.trace))]
+    paths = [*own.report, *filter(None, [own.trace])]
     if len({path.resolve() for path in paths}) < len(paths):
         raise UserError("two reports would be written to one file: name another one")
     disassemblers = ("cuobjdump", "nvdisasm") if own.sass else ()
-    for name in (*disassemblers, *(tool.name for tool in reports)):
+    for name in (*disassemblers, *(tool.name for tool in reports.values())):
         toolkit.tool(name)
     return reports
 
@@ -139,7 +150,7 @@ class _ExplainCommand(MeasuringCommand):
             if own.trace:
                 context = {"benchmark": name, "gpu_name": suite.known.get("gpu_name", "")}
                 _write(own.trace, trace_views.chrome_trace(trace, context), measuring)
-            for tool, path in reports.items():
+            for path, tool in reports.items():
                 _write(path, profiling.report(tool), measuring)
             if not (own.sass or own.trace or reports):
                 trace_views.print_table(trace_views.key_averages(trace), self.results)
@@ -197,14 +208,21 @@ class _ExplainCommand(MeasuringCommand):
         self, measuring: Measuring, held: ExitStack, given: Comparison | None, names: Sequence[str]
     ) -> Sequence[Reason]:
         """Build both sides, measure the benchmark unless a run is `given`, and explain."""
-        commit = self._commit(given)
-        if self.kernels is not None:
-            measuring.require_gpu()
-        built = self._built(measuring, names)
-        candidate = measuring.found(built.programs)
+        axis = self.options.own.axis
+        if axis:
+            source = machine_context.source(self.root)
+            base, candidate = self._versions(measuring, names)
+        else:
+            commit = self._commit(given)
+            if self.kernels is not None:
+                measuring.require_gpu()
+            built = self._built(measuring, names)
+            candidate, source = measuring.found(built.programs), dict(built.source)
         names = [_full_name(name, candidate) for name in names]
         new = {name: _owner("this build", candidate, name, measuring) for name in names}
-        base = self._base(measuring, commit, sorted({owner.path.name for owner in new.values()}))
+        if not axis:
+            targets = sorted({owner.path.name for owner in new.values()})
+            base = self._base(measuring, commit, targets)
         pairs = {name: (_owner("the base", base, name, measuring), new[name]) for name in names}
         try:
             suite = measuring.suite_of(list({two.path: two for _, two in pairs.values()}.values()))
@@ -218,22 +236,38 @@ class _ExplainCommand(MeasuringCommand):
         if given is None:
             [(name, (one, other))] = pairs.items()
             measuring.note(f"Measuring {name} in pairs")
-            sides = Side((one,), {}), Side((other,), built.source)
-            run = AbRun(measuring, suite, built.source)
+            sides = Side((one,), {}), Side((other,), source)
+            run = AbRun(measuring, suite, source)
             looks = self.in_pairs(run, sides, selection.exactly([name]))
             if looks.stop is not None:
                 raise looks.stop
             given = looks.found
-        return [explain.of_pairs(name, two, given, measuring) for name, two in pairs.items()]
+        reasons = [explain.of_pairs(name, two, given, measuring) for name, two in pairs.items()]
+        if not axis:
+            return reasons
+        differs = ContextDifference(axis[0], *axis[1])
+        return [explain.of_axis(one, differs, pairs[one.name], given, measuring) for one in reasons]
+
+    def _versions(self, measuring: Measuring, names: Sequence[str]) -> list[Sequence[Binary]]:
+        """Return the programs of both sides of --axis. Raises UserError."""
+        axis, values = self.options.own.axis
+        if self.options.build_dir is None:
+            environment.provide(environment.BUILD, measuring.note)
+        own = journal.scratch(measuring.scratch)
+        builds = VersionBuilds(measuring, own, values, names, axis=axis)
+        targets = self._targets(names) if self.options.build_dir is None else []
+        return [builds.made(value, targets) for value in values]
+
+    def _targets(self, names: Sequence[str]) -> list[str]:
+        """Return the programs of these benchmarks, or nothing if they are not known."""
+        families = sorted({name.partition("/")[0] for name in names})
+        known = all((self.root / "benchmarks" / f"{family}.cu").exists() for family in families)
+        return [f"bench_{family}" for family in families] if known else []
 
     def _built(self, measuring: Measuring, names: Sequence[str]) -> Built:
         """Build this tree: only the programs of `names` if nothing else is asked or can run."""
-        families = sorted({name.partition("/")[0] for name in names})
-        sources = [measuring.root / "benchmarks" / f"{family}.cu" for family in families]
-        targets = []
         has_gpu = process.has_gpu()
-        if (self.options.own.hunks or not has_gpu) and all(source.exists() for source in sources):
-            targets = [f"bench_{family}" for family in families]
+        targets = self._targets(names) if self.options.own.hunks or not has_gpu else []
         if targets and not has_gpu:
             why = process.why_no_gpu()
             measuring.note(f"No GPU was found: {why}. Only machine code can be compared.")

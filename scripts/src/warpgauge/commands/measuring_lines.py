@@ -23,7 +23,6 @@ from warpgauge.commands.arguments import (
     commit,
     devices,
     devices_or_all,
-    environment,
     file,
     group,
     injection,
@@ -31,6 +30,7 @@ from warpgauge.commands.arguments import (
     kernel,
     metric,
     path,
+    profile,
     revision,
     size,
     source,
@@ -51,8 +51,8 @@ most 3 minutes."""
 
 _AB = """\
 Compare two builds of another project's programs, written with Google Benchmark
-or nvbench; one source built with two compilers (--axis); one build in two
-environments (--env); or two commands (--command).
+or nvbench; one source with two compilers, or one build with two versions of a
+package or values of a variable (--axis); or two commands (--command).
 Every executable file in the folders must be such a program, because it is run.
 Programs of the same name are run in pairs of fresh processes, until every
 benchmark is decided or the budget ends: in lock-step if they were written with
@@ -150,13 +150,11 @@ def ab() -> Parser:
     what.add_argument("--command", metavar=("BASE", "CANDIDATE"), nargs=2, help="instead of "
         "folders: two commands of the shell. The rows are those of the result file that they write "
         "to $WARPGAUGE_RESULTS, or one, the time of the command")
-    what.add_argument("--env", metavar="NAME=BASE,CANDIDATE", type=environment, help="with one "
-        f"folder, or a file of benchmarks in Python (*{PYTHON}): compare two values of a variable, "
-        "e.g. of LD_LIBRARY_PATH, or of PATH for two environments of Python")
     what.add_argument("--axis", metavar="NAME=VALUE,...", type=partial(versions, most=2),
         help="with one folder: nvcc=12.8,13.0 builds this CMake project with two versions of nvcc, "
-        "or paths of them; triton=3.5.0,3.6.0 takes two versions of a package of PyPI, also for a "
-        "file of benchmarks in Python")
+        "or paths of them; triton=3.5.0,3.6.0 takes two versions of a package of PyPI, and a name "
+        "in capitals two values of a variable, e.g. LD_LIBRARY_PATH, or PATH for two environments "
+        f"of Python; both also for a file of benchmarks in Python (*{PYTHON})")
     what.add_argument("--metric", metavar="REGEX", type=metric, help="with --command: "
         "a number that they print, as the last group of the pattern, e.g. 'took ([0-9.]+)'; a unit "
         "may follow it: a time, or a rate such as tokens/s. A group before it names the row")
@@ -259,20 +257,22 @@ exit status:
     base = group(parser, "why it is slower", "%(prog)s gemm/tiled/f32/n:1024 --against main")
     add(base, "--against", type=revision, help="the faster build: a commit, or a build folder; "
         "with RUN.json by default the run's base")
+    base.add_argument("--axis", metavar="NAME=VALUE,...", type=partial(versions, most=2),
+        help="instead of --against: two versions of nvcc, of a package for a file in Python, or "
+        "two values of a variable, as for warpgauge ab, e.g. LD_LIBRARY_PATH=/old/lib,/new/lib")
     base.add_argument("--hunks", action="store_true", help="find the lines: build this tree with "
         "parts of the change put back, and measure them (10 minutes at most)")
     add_formats(base, "reasons", ("terminal", "json"))
 
     shown = group(parser, "what it launches; default: the time by kernel and by CUDA call",
-        "%(prog)s gemm/tiled/f32/n:1024 --ncu gemm.ncu-rep --trace gemm.json")
+        "%(prog)s gemm/tiled/f32/n:1024 --report gemm.ncu-rep --trace gemm.json")
     option = shown.add_argument
     option("--sass", action="store_true", help="print the machine code of the kernels")
     option("--trace", metavar="FILE", type=file, help="write a trace for ui.perfetto.dev (JSON): "
         "kernels, copies, CUDA calls, phases")
-    option("--ncu", metavar="FILE", type=file, help="write an Nsight Compute report (*.ncu-rep) of "
-        "one operation")
-    option("--nsys", metavar="FILE", type=file, help="write an Nsight Systems report (*.nsys-rep) "
-        "of the process")
+    option("--report", metavar="FILE", type=profile, action="append", default=[], help="write a "
+        "report of Nsight Compute of one operation (*.ncu-rep), or of Nsight Systems of the "
+        "process (*.nsys-rep); repeatable")
     return parser
 
 

@@ -24,7 +24,6 @@ from warpgauge.measure import (
     machine_context,
     manifest,
     progress,
-    python_file,
     selection,
     toolkit,
 )
@@ -120,7 +119,7 @@ class Builds(ABC):
         """What a run file says of a build."""
 
     @abstractmethod
-    def _made(self, name: str, targets: Sequence[str]) -> Sequence[Binary]:
+    def made(self, name: str, targets: Sequence[str]) -> Sequence[Binary]:
         """The programs of a build, of which `targets`, if any, suffice. Raises UserError."""
 
     @abstractmethod
@@ -171,7 +170,7 @@ class Builds(ABC):
         return self._programs[name]
 
     def _having(self, name: str, *targets: str) -> list[Binary]:
-        built = self._made(name, targets)
+        built = self.made(name, targets)
         having = [program for program in selection.only(built, self.rows) if program.names]
         there = {row for program in having for row in program.names}
         if missing := [row for row in self.rows if row not in there]:
@@ -208,7 +207,7 @@ class CommitBuilds(Builds):
     def facts(self, name: str) -> Mapping[str, str]:
         return {"commit": name, "dirty": "false"}
 
-    def _made(self, name: str, targets: Sequence[str]) -> Sequence[Binary]:
+    def made(self, name: str, targets: Sequence[str]) -> Sequence[Binary]:
         return self.measuring.of_commit(name, "Building", kept=self.kept, targets=targets)
 
     def _folder(self, name: str) -> tuple[Path, Sequence[str]]:
@@ -273,7 +272,7 @@ class Variants(CommitBuilds):
             self._programs[name] = self._having(name, *self.targets)
         return self._programs[name]
 
-    def _made(self, name: str, targets: Sequence[str]) -> Sequence[Binary]:
+    def made(self, name: str, targets: Sequence[str]) -> Sequence[Binary]:
         measuring = self.measuring
         root = git.fill(measuring.root / "build" / "hunks", measuring.root, name)
         git.require(root, "update-ref", "--no-deref", "HEAD", name)  # programs state their commit
@@ -317,32 +316,41 @@ class Variants(CommitBuilds):
 
 @dataclass
 class VersionBuilds(Builds):
-    """This tree with versions of nvcc, or a file in Python with those of a package."""
+    """This tree with versions of nvcc, a file in Python with those of a package, or values of a
+    variable for either.
+    """
 
     axis: str = ""
     what = "version"
     _folders: dict[str, tuple[Path, str]] = field(default_factory=dict)  # and exact versions
 
     def shown(self, name: str) -> str:
-        return f"{self.axis} {name}"
+        return toolkit.shown(self.axis, name)
 
     def facts(self, name: str) -> Mapping[str, str]:
         return machine_context.source(self.measuring.root)
 
-    def _made(self, name: str, targets: Sequence[str]) -> Sequence[Binary]:
-        measuring, file = self.measuring, self.measuring.options.file
-        work = measuring.options.build_dir or measuring.root / "build"
+    def made(self, name: str, targets: Sequence[str]) -> Sequence[Binary]:
+        measuring = self.measuring
+        work = (measuring.options.build_dir or measuring.root / "build").absolute()
         measuring.note(f"Preparing {self.shown(name)}")
-        if file is None:
+        if self.axis == toolkit.NVCC:
             asked = f"^({'|'.join(targets)})$" if targets else ""
             with progress.build_status(measuring.notes) as say:
                 self._folders[name] = toolkit.project(measuring.root, name, work, asked, say)
             return measuring.found(self._folders[name][0] / toolkit.BUILT)
-        found = measuring.found(python_file.provide(file))
-        paths = [program.path for program in found]
-        variable = any_command.package(work, self.axis, name)
-        made = any_command.with_variable(work, paths[0].parent, paths, *variable)
-        return [replace(program, path=made / program.path.name) for program in found]
+        variable = any_command.variable(work, self.axis, name)
+        folder = measuring.built(targets).programs
+        listed = manifest.read(folder)
+        paths = {one.path.name: one.path for one in listed.programs}
+        built = [path for path in paths.values() if path.exists()]
+        made = any_command.with_variable(work, folder, built, *variable)
+        programs = [
+            msgspec.structs.replace(one, path=made / one.path.name) for one in listed.programs
+        ]
+        manifest.write(made, msgspec.structs.replace(listed, programs=tuple(programs)))
+        self._folders[name] = made, name
+        return [replace(one, wraps=paths[one.path.name]) for one in measuring.found(made)]
 
     def _folder(self, name: str) -> tuple[Path, Sequence[str]]:
         folder, version = self._folders[name]

@@ -40,6 +40,7 @@ sys.exit({module}.main(*{words!r}, sys.argv[1:]))
 """
 WHOLE = "command"  # name of the row without a pattern, or if that names none
 _RESULTS = "WARPGAUGE_RESULTS"
+_LIBRARIES = "LD_LIBRARY_PATH"
 _SECONDS = {
     **dict.fromkeys(("ns", "nsec"), 1e-9),
     **dict.fromkeys(("us", "µs", "μs", "usec"), 1e-6),
@@ -192,8 +193,18 @@ def with_variable(
     return made
 
 
-def package(build: Path, name: str, version: str) -> tuple[str, str]:
-    """Return the variable, and its value, for this version of a package of PyPI."""
+def variable(build: Path, name: str, version: str) -> tuple[str, str]:
+    """Return the variable and its value for this value of it, or this version of a package of PyPI.
+
+    Raises UserError.
+    """
+    if environment.is_variable(name):
+        if name != _LIBRARIES:
+            return name, version
+        folders = [Path(folder).absolute() for folder in version.split(":") if folder]
+        if absent := [folder for folder in folders if not folder.is_dir()]:
+            raise UserError(f"{name}: {absent[0]} is no folder")
+        return name, ":".join(map(str, folders))
     installed = environment.installed(f"{name}=={version}", build / "axis")
     own = os.environ.get("PYTHONPATH")
     return "PYTHONPATH", f"{installed}:{own}" if own else str(installed)

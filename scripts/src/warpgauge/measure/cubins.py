@@ -307,7 +307,7 @@ def of_row(binary: Binary, launches: Mapping[str, float]) -> str:
         return ""
     names = {kernel: stable_name(kernel) for kernel in launches}
     try:
-        build = binary.path, binary.inputs, binary.path.stat().st_mtime_ns
+        build = binary.file, binary.inputs, binary.file.stat().st_mtime_ns
         codes = _codes(*build)
         if not codes.keys() >= {*names.values()}:
             codes = {**dict.fromkeys(names.values(), _elsewhere(*build)), **codes}

@@ -63,6 +63,12 @@ class Binary:
     called: str = ""
     prefix: str = ""
     of_folder: bool = False  # of another project: it may not state which clock it uses
+    wraps: Path | None = None  # the program that `path`, a script, starts
+
+    @property
+    def file(self) -> Path:
+        """The file with its code."""
+        return self.wraps or self.path
 
     @property
     def family(self) -> str:

@@ -12,9 +12,10 @@ import os
 import re
 import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,6 +34,7 @@ from warpgauge.measure.cubins import (
 )
 from warpgauge.measure.discovery import Binary
 from warpgauge.measure.toolkit import output_of, tool
+from warpgauge.verdict.comparison import ContextDifference
 
 _NOTE, _RELOCATIONS = 7, 4  # section types of ELF
 _LOCAL, _IS_SECTION = 0, 3  # binding and type of a symbol
@@ -141,6 +143,35 @@ def _library(build: Path, file: str) -> str:
     if Path(file).is_absolute():
         return sha256(content)
     return sha256(*(held.content for held in sections(content) if held.name in FATBINS))
+
+
+def library_differences(before: Iterable[Path], after: Iterable[Path]) -> list[ContextDifference]:
+    """Compare the libraries that two processes loaded: those of one name and other content.
+
+    A library is told by its version, as far as that is in the file's name, else by its digest.
+    """
+    by_name: dict[str, tuple[set[Path], set[Path]]] = {}
+    for side, paths in enumerate((before, after)):
+        for path in paths:
+            name = _LIBRARY.sub(".so", path.name)
+            by_name.setdefault(name, (set(), set()))[side].add(path.resolve())
+    found = []
+    for name, both in sorted(by_name.items()):
+        if both[0] != both[1]:
+            sides = [{sha256(path.read_bytes()): path.name for path in paths} for paths in both]
+            if sides[0].keys() != sides[1].keys():
+                same = {*sides[0].values()} & {*sides[1].values()}
+                found.append(ContextDifference(name, *(_versions(side, same) for side in sides)))
+    return found
+
+
+def _versions(files: Mapping[str, str], same: Collection[str]) -> str:
+    """Return the versions of files by their digest, of which the `same` names do not suffice."""
+    words = []
+    for digest, file in sorted(files.items(), key=itemgetter(1)):
+        version = file.partition(".so.")[2]
+        words.append(f"{version} {digest[:8]}".strip() if file in same or not version else version)
+    return ", ".join(words) or "not loaded"
 
 
 def _kernels(held: Sequence[Cubin]) -> dict[str, Kernel]:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from warpgauge.measure import build, manifest
 from warpgauge.system import command_log
+from warpgauge.system.environment import is_variable
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.text import file_name, inert, listed, typed
 
@@ -73,9 +74,22 @@ def nvcc_of(version: str) -> Path:
     )
 
 
-def require_different(versions: Sequence[str]) -> None:
-    """Raise UserError for versions of which there is no nvcc, or that are the same one."""
-    if len({nvcc_of(version).resolve() for version in versions}) < len(versions):
+def shown(axis: str, version: str) -> str:
+    """Return what people call a version: ``nvcc 13.0``, ``LD_LIBRARY_PATH=/old/lib``."""
+    return f"{axis}{'=' if is_variable(axis) else ' '}{version}"
+
+
+def require_axis(axis: str, versions: Sequence[str], *, of_file: bool | None = None) -> None:
+    """Raise UserError for an axis that this tree lacks, or a file in Python if it is `of_file`.
+
+    Also for versions of which there is no nvcc, or that are the same one.
+    """
+    if of_file is not None and not is_variable(axis) and (axis == NVCC) is of_file:
+        raise UserError(
+            "--axis takes nvcc for the programs of this tree, a package for those of a FILE.py, "
+            "and a variable, whose name is in capitals, for both"
+        )
+    if axis == NVCC and len({nvcc_of(version).resolve() for version in versions}) < len(versions):
         raise UserError(f"{listed(versions)} are not different compilers: name each once")
 
 

@@ -117,6 +117,11 @@ def _make(venv: Path, lock: Path, digest: str, lacks: str) -> None:
     (venv / STAMP).write_text(digest)
 
 
+def is_variable(name: str) -> bool:
+    """Return whether an axis is an environment variable; others are nvcc or a package."""
+    return name.isidentifier() and name.isupper()
+
+
 def installed(requirement: str, where: Path) -> Path:
     """Return a folder in `where` with only this version of a package, installed once.
 

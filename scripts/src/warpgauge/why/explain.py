@@ -16,17 +16,18 @@ from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
-from warpgauge.measure import cubins
+from warpgauge.measure import cubins, program_code
 from warpgauge.measure.ab_run import Side
 from warpgauge.measure.discovery import Binary
 from warpgauge.measure.measuring import Measuring
 from warpgauge.records.counters import Clock
 from warpgauge.records.model import Record
 from warpgauge.records.row import Moved, Row, Why
+from warpgauge.reports.view import bound_words
 from warpgauge.system import atomic, process
 from warpgauge.system.errors import UserError, of_system
 from warpgauge.system.text import clause, duration, file_name, inert
-from warpgauge.verdict.comparison import Comparison, Outcome
+from warpgauge.verdict.comparison import Comparison, ContextDifference, Outcome
 from warpgauge.why import cupti, machine_code
 from warpgauge.why.causes import code_changes, explanation
 from warpgauge.why.profiling import Profiling
@@ -41,6 +42,7 @@ _T = TypeVar("_T")
 BUDGET_S = 180.0
 _EACH_S = 60.0  # the most for one benchmark
 _MOST_KERNELS = 20  # the most kernels whose machine code is compared
+_MOST_NAMED = 3  # differences in a sentence
 
 
 @dataclass(frozen=True)
@@ -135,7 +137,7 @@ def explained(
     library, missing = None, list[str]()
     try:
         if any(one.needs_gpu for one in pair):
-            library = cupti.trace_library(pair[1].path, measuring.tree)
+            library = cupti.trace_library(pair[1].file, measuring.tree)
     except UserError as fault:
         missing.append(f"Neither side is traced: {fault}.")
     gathering = Gathering(measuring, library, seconds, traces, missing)
@@ -155,6 +157,33 @@ def of_pairs(name: str, pair: Pair, found: Comparison, measuring: Measuring) -> 
     return by_code(name, pair, f"{name} has no time on both sides{f': {fault}' if fault else ''}.")
 
 
+def of_axis(
+    reason: Reason, axis: ContextDifference, pair: Pair, found: Comparison, measuring: Measuring
+) -> Reason:
+    """Add to the reason of a benchmark whose sides differ in an axis what that does."""
+    differs, missing, libraries = [axis], reason.missing, ""
+    try:
+        sides = [Profiling(measuring, one, lambda: measuring.options.timeout_s) for one in pair]
+        others = program_code.library_differences(*(side.libraries() for side in sides))
+        libraries = "" if others else " Both sides load the same libraries."
+        differs += others
+    except (UserError, OSError) as fault:
+        missing = (*missing, f"The libraries are not compared: {_words(fault)}.")
+    what = ", ".join(f"{one.key} {one.baseline} → {one.candidate}" for one in differs[:_MOST_NAMED])
+    verdict = next((one for one in found.verdicts if one.name == reason.name), None)
+    outcome = verdict and verdict.outcome
+    if outcome is Outcome.REGRESSION:
+        remark = f"What makes it slower is {what}."
+    elif outcome is Outcome.IMPROVED:
+        remark = f"It is faster with {what}."
+    elif verdict and (bound := bound_words(verdict)):
+        certain = "does not make it slower" if outcome is Outcome.PASS else "may make it slower"
+        remark = f"{axis.key} {certain}: {bound}."
+    else:
+        remark = f"The sides differ in {what}."
+    return replace(reason, differs=tuple(differs), remark=remark + libraries, missing=missing)
+
+
 def _measured(before: Row, after: Row, found: Comparison) -> Measured | None:
     """Return what was measured; None if a side has no time."""
     for verdict in found.verdicts:
@@ -169,14 +198,14 @@ def _measured(before: Row, after: Row, found: Comparison) -> Measured | None:
 
 def by_code(name: str, pair: Pair, why: str) -> Reason:
     """Return the reason from the programs' machine code alone, without running them."""
-    if pair[0].path == pair[1].path:  # one program, which loads another kernel on each side
+    if pair[0].file == pair[1].file:  # one program, which loads another kernel on each side
         return Reason(name, missing=(why,))
     try:
-        old, new = (cubins.digests(one.path) for one in pair)
+        old, new = (cubins.digests(one.file) for one in pair)
         differ = [one for one in old if one in new and old[one] != new[one]]
         gone, come = [one for one in old if one not in new], [one for one in new if one not in old]
-        before = machine_code.kernels_of(pair[0].path, [*differ, *gone][:_MOST_KERNELS])
-        after = machine_code.kernels_of(pair[1].path, [*differ, *come][:_MOST_KERNELS])
+        before = machine_code.kernels_of(pair[0].file, [*differ, *gone][:_MOST_KERNELS])
+        after = machine_code.kernels_of(pair[1].file, [*differ, *come][:_MOST_KERNELS])
     except (UserError, OSError) as fault:
         return Reason(name, missing=(why, f"{_words(fault)}."))
     changes = code_changes(before, after)

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import os
 import re
+import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from warpgauge.measure import drive_lines, progress, toolkit
@@ -46,6 +49,7 @@ NSYS = Profiler(
     ),
     re.compile(rb"\0"),  # any binary file with that suffix
 )
+_LOADED = re.compile(rb"calling init: (/.+)$", re.MULTILINE)  # with LD_DEBUG=files
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,19 @@ class Profiling:
         scratch, limit_s = self.measuring.scratch, self.left_s()
         return ncu.counted(self._words, scratch, limit_s, kernels, self._environment)
 
+    def libraries(self) -> set[Path]:
+        """Return the libraries that the process loads, as glibc's loader lists them.
+
+        Raises UserError.
+        """
+        with tempfile.TemporaryDirectory(dir=self.measuring.scratch) as folder:
+            variables = {"LD_DEBUG": "files", "LD_DEBUG_OUTPUT": f"{folder}/loaded"}
+            ending, failure = self._run((), {**self._environment, **variables}, "the loader")
+            if failure or ending.status:
+                raise UserError(failure or ending.described(), ExitStatus.NOT_MEASURED)
+            lists = [path.read_bytes() for path in Path(folder).iterdir()]  # of its children, too
+        return {Path(os.fsdecode(one)) for one in chain.from_iterable(map(_LOADED.findall, lists))}
+
     def report(self, profiler: Profiler) -> bytes:
         """Return a profiler's report. Raises UserError."""
         report = self.measuring.scratch / f"report.{profiler.name}-rep"
@@ -98,7 +115,7 @@ class Profiling:
     def code(self, kernels: Collection[str]) -> dict[str, Kernel]:
         """Return the machine code of these kernels. Raises UserError or OSError."""
         architecture = machine_code.architecture_of(self.measuring.options.device)
-        return machine_code.kernels_of(self.binary.path, kernels, architecture)
+        return machine_code.kernels_of(self.binary.file, kernels, architecture)
 
     @property
     def _words(self) -> list[str]:
@@ -109,11 +126,13 @@ class Profiling:
     def _environment(self) -> Mapping[str, str]:
         return gpu_environment(self.measuring.options.device)
 
-    def _run(self, prefix: Sequence[str], variables: Mapping[str, str]) -> tuple[Ending, str]:
+    def _run(
+        self, prefix: Sequence[str], variables: Mapping[str, str], under: str = "CUPTI"
+    ) -> tuple[Ending, str]:
         """Run the benchmark once under `prefix`; return how it ended and why it has no result."""
         out = self.measuring.scratch / "row.json"
         words = [*prefix, *self._words, f"--benchmark_out={out}", "--benchmark_out_format=json"]
-        name, under = inert(self.binary.names[0]), Path(prefix[0]).name if prefix else "CUPTI"
+        name, under = inert(self.binary.names[0]), Path(prefix[0]).name if prefix else under
         with progress.status(self.measuring.notes) as say:
             say(f"{name} under {under}")
             ending = process.run(words, self.left_s(), self.measuring.scratch, variables)

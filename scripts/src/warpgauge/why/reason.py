@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 
 import msgspec
 
 from warpgauge.records.row import ALSO_CHANGED
 from warpgauge.system.text import clause, digits, duration, inert, listed, percent, plural, quantity
+from warpgauge.verdict.comparison import ContextDifference
 from warpgauge.why.code_change import CodeChange
 from warpgauge.why.cupti import Call, Calls
 from warpgauge.why.machine_code import Kernel
@@ -89,6 +90,8 @@ class Reason:
     of two programs: `of_program` then counts the changed kernels and those of only one program, or
     is None if they could not be compared. `same_code` tells whether both sides are known to run the
     same machine code. `may_be_chance` if the slowdown is not beyond chance.
+
+    `differs` is what the sides differ in beside their source, and `remark` what that means.
     """
 
     name: str
@@ -102,6 +105,8 @@ class Reason:
     same_code: bool = False
     of_program: tuple[int, int] | None = None
     may_be_chance: bool = False
+    differs: tuple[ContextDifference, ...] = ()
+    remark: str = ""
 
     @property
     def changed_code(self) -> dict[str, CodeChange]:
@@ -144,7 +149,8 @@ class Reason:
         """What changed, how much of the slowdown it explains, and what is unexplained."""
         size = self.slowdown
         sentences = self._without_time() if size is None else self._with_time(size)
-        return " ".join(map(inert, (*sentences, *self.missing)))
+        first = [self.remark] if self.remark else []
+        return " ".join(map(inert, (*first, *sentences, *self.missing)))
 
     def _without_time(self) -> Iterator[str]:
         yield f"{self.name} is not measured."
@@ -170,7 +176,7 @@ class Reason:
             return
         yield f"{self.name} is {size} slower{chance}."
         left = self.unexplained
-        if not self.causes:
+        if not self.causes and not self.remark:
             enough = "" if left is None else ": nothing changed enough to explain the time"
             yield f"The cause of the slowdown is unknown{enough}."
             if left is None:
@@ -194,6 +200,7 @@ class Reason:
             "may_be_chance": self.may_be_chance,
             "unexplained": self.unexplained,
             "paragraph": self.paragraph,
+            "differs": msgspec.to_builtins(self.differs),
             "causes": causes,
             "others": msgspec.to_builtins(self.others),
             "code": self.code_lines,
@@ -210,9 +217,13 @@ def plain(found: Sequence[Reason]) -> str:
 
 def _plain(one: Reason) -> Iterator[str]:
     yield f"{TITLE}: {inert(one.name)}"
+    differs = [
+        ("differs", "before", "after"),
+        *(tuple(map(inert, astuple(it))) for it in one.differs),
+    ]
     causes = [("cause", "what moved", "before", "after"), *one.table]
     calls = [("call of an operation", "before", "after"), *one.calls]
-    for table in (causes, calls):
+    for table in (differs, causes, calls):
         if len(table) == 1:  # only a head
             continue
         yield ""
