@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,14 @@ import pytest
 
 import fake_binary
 import shell
-from clone import TIMES, GitRepository
+from clone import TIMES, GitRepository, recorded
 from manifests import write_manifest
 from warpgauge.commands import explain as command
 from warpgauge.measure import build, toolkit
+from warpgauge.records.model import Session
 from warpgauge.system import environment
 from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.verdict import comparability
 
 NAME = "sync/idle"
 # In a time this long, a nanosecond more for each process is no change.
@@ -165,3 +168,125 @@ def test_what_is_no_axis_of_a_benchmark_is_bad_usage(
     with pytest.raises(UserError, match=fault) as caught:
         command.main(argv, tree.root)
     assert caught.value.status is ExitStatus.BAD_USAGE
+
+
+OLD = {"driver_version": "570.1", "cublas_version": "12.8.4", "nvcc_version": "12.8.93"}
+NEW = {"driver_version": "580.1", "cublas_version": "13.1.0", "nvcc_version": "13.0.88"}
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> Callable[[Mapping[str, str]], None]:
+    """Sets what programs that are built from now on state of the environment."""
+
+    def states(facts: Mapping[str, str]) -> None:
+        for key, value in facts.items():
+            monkeypatch.setitem(fake_binary.GPU, key, value)
+
+    return states
+
+
+@pytest.fixture
+def moved(clone: GitRepository, machine: Callable[[Mapping[str, str]], None]) -> GitRepository:
+    """Its baseline was recorded on a machine that was faster."""
+    machine(OLD)
+    recorded(clone)
+    machine(NEW)
+    clone.weather = 1.5
+    return clone
+
+
+def explained(clone: GitRepository, *argv: str) -> list[dict[str, Any]]:
+    path = clone.root / "build" / "why.json"
+    assert command.main([*argv, f"--format=json={path}"], clone.root) is ExitStatus.OK
+    return list(json.loads(path.read_text())["benchmarks"])
+
+
+def screened(clone: GitRepository) -> Path:
+    (run,) = (path for path in clone.runs() if "-confirm" not in path.name)
+    return run
+
+
+def test_what_pairs_acquit_is_explained_by_the_environment(moved: GitRepository) -> None:
+    assert moved.bench() is ExitStatus.OK
+    found = {one["name"]: one for one in explained(moved)}
+    assert found.keys() >= {"sync/idle", "sync/busy"}
+    why = found["sync/busy"]
+    assert why["slowdown"] == pytest.approx(0.5, abs=0.01)
+    assert {one[0]: one[1:] for one in differences(why)} == {
+        key: (OLD[key], NEW[key]) for key in OLD
+    }
+    assert "In pairs with the baseline's commit" in why["paragraph"]
+    assert "explain sync/busy --axis nvcc=12.8,13.0" in why["paragraph"]
+    assert "--axis LD_LIBRARY_PATH=OLD,NEW" in why["paragraph"]
+    assert "restore driver_version" in why["paragraph"]
+    (named,) = explained(moved, str(screened(moved)), "sync/busy")
+    assert named == why
+
+
+@pytest.mark.parametrize("words", [["--against=HEAD"], ["--against=HEAD", "--hunks"], ["RUN"]])
+def test_without_a_difference_of_the_source_the_environment_remains(
+    moved: GitRepository, words: list[str]
+) -> None:
+    assert moved.bench("--no-confirm") is ExitStatus.REGRESSION
+    argv = [str(screened(moved)) if word == "RUN" else word for word in words]
+    (why,) = explained(moved, "sync/busy", *argv)
+    assert {one[0] for one in differences(why)} == OLD.keys()
+    assert "No source differs from the baseline's commit" in why["paragraph"]
+
+
+def test_an_environment_without_a_difference_is_said_to_have_none(
+    moved: GitRepository, machine: Callable[[Mapping[str, str]], None]
+) -> None:
+    machine(OLD)
+    assert moved.bench("--no-confirm") is ExitStatus.REGRESSION
+    (why,) = explained(moved, "sync/busy", "--against=HEAD")
+    assert why["differs"] == []
+    assert "nothing that is recorded of the environment" in why["paragraph"]
+
+
+def test_a_gpu_that_ran_at_another_clock_is_named() -> None:
+    fast, slow, same = ({"sm_clock_hz": hertz} for hertz in (1.98e9, 1.7e9, 1.979e9))
+    sides = Session("a"), Session("b")
+    (clock,) = comparability.of_environment(*sides, (fast, slow))
+    assert (clock.baseline, clock.candidate) == ("1.980 GHz", "1.700 GHz")
+    assert comparability.of_environment(*sides, (fast, same)) == ()
+    assert comparability.of_environment(*sides, (fast, {})) == ()
+
+
+def changed_source(clone: GitRepository) -> None:
+    clone.commit({"sync": {**TIMES, "sync/busy": 5001.0}})
+
+
+def injected(clone: GitRepository) -> None:
+    for path in clone.runs():
+        path.unlink()
+    clone.bench("--no-confirm", "--inject", "sync=2")
+
+
+def no_baseline(clone: GitRepository) -> None:
+    shutil.rmtree(clone.root / "baselines")
+
+
+def no_run(clone: GitRepository) -> None:
+    for path in clone.runs():
+        path.unlink()
+
+
+@pytest.mark.parametrize("spoilt", [injected, no_baseline, no_run, changed_source])
+def test_the_environment_is_not_blamed_where_something_else_may_differ(
+    moved: GitRepository, spoilt: Callable[[GitRepository], None]
+) -> None:
+    moved.bench("--no-confirm")
+    spoilt(moved)
+    if spoilt is changed_source:
+        moved.bench("--no-confirm")
+    with pytest.raises(UserError, match="is this tree") as caught:
+        command.main(["sync/busy", "--against=HEAD"], moved.root)
+    assert caught.value.status is ExitStatus.BAD_USAGE
+
+
+def test_what_is_not_slower_than_its_baseline_needs_another_commit(moved: GitRepository) -> None:
+    moved.weather = 1.0
+    moved.bench("--no-confirm")
+    with pytest.raises(UserError, match="is this tree"):
+        command.main(["sync/busy", "--against=HEAD"], moved.root)

@@ -34,7 +34,7 @@ from warpgauge.records.model import (
     skips,
 )
 from warpgauge.records.row import Row
-from warpgauge.records.sessions import PAIR_KEY, PAIR_SIDE, newest_last, session_hash
+from warpgauge.records.sessions import PAIR_KEY, PAIR_SIDE, newest, newest_last, session_hash
 from warpgauge.system import entry_point
 from warpgauge.system.atomic import replace_all
 from warpgauge.system.errors import UserError
@@ -64,6 +64,14 @@ def find(baselines: Path, gpu_name: str) -> Path | None:
     """Return the folder with the baseline of a GPU model; None if there is none."""
     folder = path_of(baselines, gpu_name)
     return folder if holds_results(folder) else None
+
+
+def of_run(baselines: Path, run: Record) -> Record | None:
+    """Return the baseline of a run's GPU model; None if there is none."""
+    is_of_benchmarks = run.source in (Source.RUN, Source.GOOGLE_BENCHMARK)
+    gpu = newest(run).gpu_name if is_of_benchmarks else None
+    path = find(baselines, gpu) if gpu else None
+    return load(path) if path else None
 
 
 def folders(path: Path) -> list[Path]:

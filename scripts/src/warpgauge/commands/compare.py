@@ -18,7 +18,7 @@ from warpgauge.commands.output import Formats, unpaired_comparison
 from warpgauge.history.lines import left_out
 from warpgauge.records.benchmark_filter import matching, normal, require_match
 from warpgauge.records.load import load, load_processes
-from warpgauge.records.model import Record, Source
+from warpgauge.records.model import Record
 from warpgauge.reports.format import FORMATS, Format
 from warpgauge.reports.formats import terminal
 from warpgauge.reports.view import gpu_name
@@ -52,7 +52,8 @@ def main(argv: Sequence[str], root: Path) -> int:
         baseline, candidate = map(load_processes, options.processes)
     else:
         candidate = load(options.candidate)
-        baseline = load(options.baseline) if options.baseline else _baseline(candidate, baselines)
+        given = options.baseline
+        baseline = load(given) if given else store.of_run(baselines, candidate)
         if baseline and not options.baseline:
             print_line(notes, f"Compared with {inert(str(baseline.path))}, its baseline.")
     if baseline is None:
@@ -83,13 +84,6 @@ def main(argv: Sequence[str], root: Path) -> int:
         streams.write(output.get())
 
     return formats.deliver(comparison, exit_status(comparison), show) or left_out(faults)
-
-
-def _baseline(run: Record, baselines: Path) -> Record | None:
-    """Return the baseline of the run's GPU model; None if there is none."""
-    gpu = gpu_name(run) if run.source in (Source.RUN, Source.GOOGLE_BENCHMARK) else ""
-    path = store.find(baselines, gpu) if gpu else None
-    return load(path) if path else None
 
 
 def _page(run: Record, given: str, root: Path, faults: list[str]) -> Format:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 
+from warpgauge.baselines import store
 from warpgauge.commands import measuring_lines, output_file
 from warpgauge.commands.arguments import RUN, files_among
 from warpgauge.commands.measuring_command import MeasuringCommand, Options, RunPaths, options_of
@@ -21,7 +22,7 @@ from warpgauge.commands.output_file import check_report
 from warpgauge.external.program import ExternalKernels
 from warpgauge.history import hunks
 from warpgauge.history.commit_builds import Variants, VersionBuilds
-from warpgauge.history.hunks import Answer, Cause, Hunk, RowCauses
+from warpgauge.history.hunks import Answer, Cause, Hunk, NoDifference, RowCauses
 from warpgauge.measure import discovery, journal, machine_context, selection, toolkit
 from warpgauge.measure.ab_run import AbRun, Side
 from warpgauge.measure.discovery import Binary
@@ -29,7 +30,7 @@ from warpgauge.measure.measuring import Built, Measuring
 from warpgauge.records import load
 from warpgauge.records.benchmark_filter import hint, matches, matching
 from warpgauge.records.names import FULL_SUITE
-from warpgauge.records.sessions import BASE, CANDIDATE, FEWEST_OF_A_CHANGE
+from warpgauge.records.sessions import BASE, CANDIDATE, FEWEST_OF_A_CHANGE, newest
 from warpgauge.reports.format import TERMINAL, Format
 from warpgauge.system import environment, git, process, streams
 from warpgauge.system.errors import ExitStatus, UserError
@@ -37,6 +38,7 @@ from warpgauge.system.git import short
 from warpgauge.system.locks import alone
 from warpgauge.system.text import clause, inert, listed, named, typed
 from warpgauge.verdict.comparison import Comparison, ContextDifference, Outcome
+from warpgauge.verdict.incompatibility import newest_of
 from warpgauge.why import cupti, explain, reason, trace_views
 from warpgauge.why.machine_code import architecture_of, listing
 from warpgauge.why.profiling import NCU, NSYS, Profiler, Profiling
@@ -47,10 +49,8 @@ _SHOWN = ("--sass", "--trace", "--report")  # options that show one build
 _HUNKS = "hunks/1"
 _JSON = re.compile(rf'"format"\s*:\s*"({reason.FORMAT}|{_HUNKS})"'.encode())
 _TEXT = re.compile(rb"\A" + reason.TITLE.encode())
-FORMATS: Mapping[str, Format] = {
-    TERMINAL: Format(TERMINAL, reason.plain, "reasons in plain text", _TEXT),
-    "json": Format("json", reason.document, "JSON of reasons", _JSON),
-}
+# The names of runs in pairs, and of those that confirm another run.
+_CONFIRMING, _OF_PAIRS = "-confirm", re.compile("-(base|confirm)$")
 _UNEXPLAINED = 0.05  # a share without a cause is shown from here on
 _MOST_HUNKS = 5  # shown of a cause
 
@@ -100,7 +100,7 @@ def parse(argv: Sequence[str]) -> Options:
     if not given.hunks:
         return options_of(given, FORMATS, suite=FULL_SUITE)
     # Fewer pairs cannot decide about a part of the change.
-    return options_of(given, _HUNK_FORMATS, suite=FULL_SUITE, processes=FEWEST_OF_A_CHANGE)
+    return options_of(given, FORMATS, suite=FULL_SUITE, processes=FEWEST_OF_A_CHANGE)
 
 
 def _reports(own: Namespace, baselines: Path) -> Mapping[Path, Profiler]:
@@ -168,25 +168,30 @@ class _ExplainCommand(MeasuringCommand):
         found: Sequence[Reason] | Answer = Answer() if own.hunks else ()
         with self.begun(logs=False) as (measuring, held):
             held.enter_context(self.alone_in(self.work))
-            given = self._given()
-            names = [own.name]
-            if given is not None and not own.name:
-                slower = (row for row in given.verdicts if row.outcome is Outcome.REGRESSION)
-                names = [row.name for row in slower]
-            if given is None or names:
-                explained = self._by_hunks if own.hunks else self._reasons
-                found = explained(measuring, held, given, names)
-            else:
-                path = inert(os.path.relpath(given.candidate.path))
-                measuring.note(f"{path} found nothing slower: there is nothing to explain.")
+            try:
+                given = self._given()
+                names = [own.name]
+                if given is not None and not own.name:
+                    slower = (row for row in given.verdicts if row.outcome is Outcome.REGRESSION)
+                    names = [row.name for row in slower]
+                moved = self._by_environment(given) if given is not None else []
+                if moved and (own.name or not names):
+                    found = moved
+                elif given is None or names:
+                    explained = self._by_hunks if own.hunks else self._reasons
+                    found = explained(measuring, held, given, names)
+                else:
+                    path = inert(os.path.relpath(given.candidate.path))
+                    measuring.note(f"{path} found nothing slower: there is nothing to explain.")
+            except NoDifference:
+                if not (found := self._by_environment()):
+                    raise
         if isinstance(found, Answer):
             measured = not any(row.whole.fault for row in found.rows)
-            text = _plain_hunks(found)
         else:
             measured = all(row.slowdown is not None for row in found)
-            text = reason.plain(found)
         status = ExitStatus.OK if measured else ExitStatus.NOT_MEASURED
-        return formats.deliver(found, status, lambda: streams.write(text))
+        return formats.deliver(found, status, lambda: streams.write(_plain(found)))
 
     def _by_hunks(
         self, measuring: Measuring, held: ExitStack, given: Comparison | None, names: Sequence[str]
@@ -295,9 +300,49 @@ class _ExplainCommand(MeasuringCommand):
             what = f"{own.run} has no base beside it" if own.run else "there is no run in pairs yet"
             if own.run is not None:
                 load.load(own.run)  # raises for a fault of its own
-            raise UserError(f"{what}: name a benchmark, and compare with --against REF")
+            raise NoDifference(f"{what}: name a benchmark, and compare with --against REF")
         newest = max(pairs, key=lambda two: two[1].stat().st_mtime)
         return self.show.judged(*map(load.load, newest))
+
+    def _by_environment(self, pairs: Comparison | None = None) -> list[Reason]:
+        """Return why a run is slower than its baseline, where the source is not the cause.
+
+        That is where the `pairs` that confirmed the run are not slower; without pairs, where the
+        baseline is of the same source.
+        """
+        own = self.options.own
+        if pairs is not None:
+            path = pairs.candidate.path
+            screened = path.with_stem(path.stem.removesuffix(_CONFIRMING))
+            paths = [screened] if path != screened and screened.exists() else []
+        else:
+            every = (run for run in self.runs.glob(f"*{RUN}") if not _OF_PAIRS.search(run.stem))
+            paths = [own.run] if own.run else sorted(every)[-1:]
+        run = load.load(paths[0]) if paths else None
+        baseline = store.of_run(self.baselines, run) if run else None
+        if run is None or baseline is None:
+            return []
+        commits = {newest(run).context.get("commit", "")}
+        if own.against:
+            here = machine_context.source(self.root)["commit"]
+            both = {git.commit_of(self.root, own.against), here}
+            commits = both if commits <= both else set()
+        equal = (Outcome.PASS, Outcome.IMPROVED)
+        passed = {row.name for row in pairs.verdicts if row.outcome in equal} if pairs else ()
+        words = [str(own.file)] if own.file else []
+        found = []
+        for row in self.show.judged(baseline, run).verdicts:
+            if row.outcome is not Outcome.REGRESSION or not matching(own.name, [row.name]):
+                continue
+            base = newest_of(baseline.rows[row.name], baseline.sessions)
+            candidate = newest_of(run.rows[row.name], run.sessions)
+            contexts = base.context, candidate.context
+            changed = any(it.get("dirty") == "true" or it.get("inject") for it in contexts)
+            same = not changed and base.context.get("commit", "") in commits - {""}
+            if row.name in passed or (pairs is None and same):
+                line = [*words, row.name]
+                found.append(explain.by_environment(row, base, candidate, line, bool(pairs)))
+        return found
 
     def _commit(self, given: Comparison | None) -> str:
         """Return the base's commit; "" if it is a folder. Raises UserError."""
@@ -309,7 +354,7 @@ class _ExplainCommand(MeasuringCommand):
             root = self.kernels.path.absolute().parent if self.kernels else self.root
             asked = git.commit_of(root, options.against)
             if machine_context.source(root) == {"commit": asked, "dirty": "false"}:
-                raise UserError(f"commit {short(asked)} is this tree: name an earlier one")
+                raise NoDifference(f"commit {short(asked)} is this tree: name an earlier one")
             return asked
         for session in given.baseline.sessions.values() if given else ():
             if commit := session.context.get("commit"):
@@ -428,7 +473,15 @@ def _hunk_document(found: Answer) -> str:
     return f"{msgspec.json.format(msgspec.json.encode(content), indent=1).decode()}\n"
 
 
-_HUNK_FORMATS: Mapping[str, Format] = {
-    TERMINAL: Format(TERMINAL, _plain_hunks, "causes in plain text", _TEXT),
-    "json": Format("json", _hunk_document, "JSON of causes", _JSON),
+def _plain(found: Sequence[Reason] | Answer) -> str:
+    return _plain_hunks(found) if isinstance(found, Answer) else reason.plain(found)
+
+
+def _document(found: Sequence[Reason] | Answer) -> str:
+    return _hunk_document(found) if isinstance(found, Answer) else reason.document(found)
+
+
+FORMATS: Mapping[str, Format] = {
+    TERMINAL: Format(TERMINAL, _plain, "reasons in plain text", _TEXT),
+    "json": Format("json", _document, "JSON of reasons", _JSON),
 }

@@ -326,6 +326,10 @@ class Answer(msgspec.Struct):
     broken: list[tuple[tuple[Hunk, ...], str]] = []
 
 
+class NoDifference(UserError):
+    """The base's programs are made of the same source."""
+
+
 class _Stopped(Exception):
     """No more variants may be made."""
 
@@ -356,7 +360,7 @@ def find(builds: Variants, suite: Suite, folder: Path, base: str) -> Answer:
     builds.build(0)
     paths = builds.that_matter(difference.files)
     if not paths:
-        raise UserError(
+        raise NoDifference(
             f"nothing that differs from {short(base)} goes into {', '.join(builds.targets)}: "
             "there is nothing to put back"
         )
@@ -365,7 +369,9 @@ def find(builds: Variants, suite: Suite, folder: Path, base: str) -> Answer:
     builds.add(difference.without(hunks_of(parts), measuring.scratch))
     builds.build(0)
     if builds.keys[0] == builds.keys[-1]:
-        raise UserError(f"{', '.join(builds.targets)} of {short(base)} and of this tree are equal")
+        raise NoDifference(
+            f"{', '.join(builds.targets)} of {short(base)} and of this tree are equal"
+        )
     error, until = ALPHA / (most * len(builds.rows)), time.monotonic() + SEARCH_S
     pairs = CommitPairs(measuring, suite, builds, builds.journal, folder, error, until)
     wholes, _ = pairs.measured(

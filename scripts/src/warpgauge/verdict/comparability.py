@@ -7,8 +7,9 @@ import contextlib
 from collections.abc import Iterable
 from enum import IntEnum
 
-from warpgauge.records.counters import KERNELS, Clock, Counters
+from warpgauge.records.counters import KERNELS, SM_CLOCK, Clock, Counters
 from warpgauge.records.model import PROGRAMS, Session
+from warpgauge.system.text import quantity
 from warpgauge.verdict.comparison import ContextDifference
 
 # Software that by itself changes times. Sessions that differ in it are less comparable.
@@ -18,13 +19,15 @@ WIDENING_KEYS = {
     Clock.HOST: (*_SOFTWARE, "cpu_model", "num_cpus", "kernel_release"),
 }
 
-# Differences that may explain a change, in the order in which they are shown.
-TOLD_KEYS = (
-    *(PROGRAMS, *_SOFTWARE, "cublas_version", "nccl_version", "nccl_environment", "nvcc_version"),
+# Differences that may explain a change, in the order in which they are shown; the environment's can
+# do so without a change of the source.
+ENVIRONMENT_KEYS = (
+    *(*_SOFTWARE, "cublas_version", "nccl_version", "nccl_environment", "nvcc_version"),
     *"host_compiler flags library_version library_build_type cpu_model kernel_release".split(),
     *"num_cpus cpu_scaling_enabled ecc power_limit_watts sm_clock_target_hz".split(),
-    *"max_sm_clock_hz peer_link processes commit dirty".split(),
+    *("max_sm_clock_hz", "peer_link"),
 )
+TOLD_KEYS = (PROGRAMS, *ENVIRONMENT_KEYS, "processes", "commit", "dirty")
 # Keys for two plain files, which do not name the CPU. Containers change host_name at each start.
 TOLD_OF_PLAIN_FILES = ("host_name", "mhz_per_cpu", *TOLD_KEYS)
 
@@ -149,6 +152,17 @@ def differences(
         for key in keys
         if key in before and key in after and not _same(key, before[key], after[key])
     )
+
+
+def of_environment(
+    reference: Session, candidate: Session, counters: tuple[Counters, Counters]
+) -> tuple[ContextDifference, ...]:
+    """Return what may explain two times of one source; the rows' `counters` have their SM clock."""
+    clocks = [side.get(SM_CLOCK, 0.0) for side in counters]
+    as_ran = ContextDifference("SM clock", *(quantity(clock, "Hz") for clock in clocks))
+    differ = all(clocks) and abs(clocks[0] - clocks[1]) > _SAME_CLOCK * max(clocks)
+    others = differences(reference, candidate, ("gpu_uuid", *ENVIRONMENT_KEYS))
+    return (as_ran, *others) if differ else others
 
 
 def _same(key: str, before: str, after: str) -> bool:

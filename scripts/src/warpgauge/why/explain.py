@@ -7,27 +7,30 @@ The evidence of both sides is gathered and weighed. Without a time, only machine
 from __future__ import annotations
 
 import math
+import shlex
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
-from warpgauge.measure import cubins, program_code
+from warpgauge.measure import cubins, program_code, selection
 from warpgauge.measure.ab_run import Side
 from warpgauge.measure.discovery import Binary
 from warpgauge.measure.measuring import Measuring
 from warpgauge.records.counters import Clock
-from warpgauge.records.model import Record
+from warpgauge.records.model import Record, Session
 from warpgauge.records.row import Moved, Row, Why
 from warpgauge.reports.view import bound_words
 from warpgauge.system import atomic, process
 from warpgauge.system.errors import UserError, of_system
+from warpgauge.system.git import short
 from warpgauge.system.text import clause, duration, file_name, inert
-from warpgauge.verdict.comparison import Comparison, ContextDifference, Outcome
+from warpgauge.verdict import comparability
+from warpgauge.verdict.comparison import Comparison, ContextDifference, Outcome, Verdict
 from warpgauge.why import cupti, machine_code
 from warpgauge.why.causes import code_changes, explanation
 from warpgauge.why.profiling import Profiling
@@ -43,6 +46,12 @@ BUDGET_S = 180.0
 _EACH_S = 60.0  # the most for one benchmark
 _MOST_KERNELS = 20  # the most kernels whose machine code is compared
 _MOST_NAMED = 3  # differences in a sentence
+# The axes that test what differs of an environment, with values where the versions are none.
+_LIBRARIES = ("LD_LIBRARY_PATH", "OLD,NEW")
+_AXES = {
+    **dict.fromkeys(("nvcc_version", "runtime_version"), ("nvcc", "")),
+    **dict.fromkeys(("cublas_version", "nccl_version"), _LIBRARIES),
+}
 
 
 @dataclass(frozen=True)
@@ -182,6 +191,40 @@ def of_axis(
     else:
         remark = f"The sides differ in {what}."
     return replace(reason, differs=tuple(differs), remark=remark + libraries, missing=missing)
+
+
+def by_environment(
+    row: Verdict, base: Session, session: Session, words: Sequence[str], in_pairs: bool
+) -> Reason:
+    """Return what differs between a baseline's session and one of the same source that is slower.
+
+    `words` name the benchmark on a command line; `in_pairs` with the commit it is not slower.
+    """
+    counters = row.baseline_counters, row.counters
+    differs = comparability.of_environment(base, session, counters)
+    commit = short(base.context.get("commit", ""))
+    if in_pairs:
+        remark = f"In pairs with the baseline's commit {commit}, it is not slower"
+    else:
+        remark = f"No source differs from the baseline's commit {commit}"
+    if not differs:
+        remark += ", and nothing that is recorded of the environment: measure again."
+    else:
+        remark += f". What differs is the environment: {', '.join(one.key for one in differs)}."
+        axes: dict[str, str] = {}
+        for one in differs:
+            if one.key in _AXES:
+                name, values = _AXES[one.key]
+                versions = (".".join(it.split(".")[:2]) for it in (one.baseline, one.candidate))
+                axes.setdefault(name, values or ",".join(versions))
+        tests = [shlex.join([*words, "--axis", f"{name}={axes[name]}"]) for name in axes]
+        commands = [f"scripts/warpgauge explain {test}" for test in tests]
+        if others := [one.key for one in differs if one.key not in _AXES]:
+            bench = shlex.join([*words[:-1], "--filter", selection.exactly(words[-1:])])
+            commands.append(f"restore {', '.join(others)}, then scripts/bench {bench}")
+        remark += f" To test it: {'; or '.join(commands)}."
+    assert row.change is not None
+    return Reason(row.name, row.change.ratio, differs=differs, remark=remark)
 
 
 def _measured(before: Row, after: Row, found: Comparison) -> Measured | None:
