@@ -18,6 +18,7 @@ from clone import TIMES, GitRepository, recorded
 from manifests import write_manifest
 from warpgauge.commands import explain as command
 from warpgauge.measure import build, toolkit
+from warpgauge.records.counters import Clock
 from warpgauge.records.model import Session
 from warpgauge.system import environment
 from warpgauge.system.errors import ExitStatus, UserError
@@ -247,10 +248,16 @@ def test_an_environment_without_a_difference_is_said_to_have_none(
 def test_a_gpu_that_ran_at_another_clock_is_named() -> None:
     fast, slow, same = ({"sm_clock_hz": hertz} for hertz in (1.98e9, 1.7e9, 1.979e9))
     sides = Session("a"), Session("b")
-    (clock,) = comparability.of_environment(*sides, (fast, slow))
+    (clock,) = comparability.of_environment(*sides, Clock.DEVICE, (fast, slow))
     assert (clock.baseline, clock.candidate) == ("1.980 GHz", "1.700 GHz")
-    assert comparability.of_environment(*sides, (fast, same)) == ()
-    assert comparability.of_environment(*sides, (fast, {})) == ()
+    for other in (same, {}):
+        assert comparability.of_environment(*sides, Clock.DEVICE, (fast, other)) == ()
+
+
+def test_what_host_times_depend_on_explains_no_device_time() -> None:
+    sides = Session("a", {"cpu_model": "A"}), Session("b", {"cpu_model": "B"})
+    found = [comparability.of_environment(*sides, clock, ({}, {})) for clock in Clock]
+    assert [len(of_clock) for of_clock in found] == [clock is Clock.HOST for clock in Clock]
 
 
 def changed_source(clone: GitRepository) -> None:

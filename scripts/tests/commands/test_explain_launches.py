@@ -221,7 +221,7 @@ def test_a_benchmark_that_fails_is_told(repository: Repository, ill: str, said: 
         ([NAME, "--device=-1"], "see --help"),
         ([NAME, "--trace=a.ncu-rep", "--report=./a.ncu-rep"], "two reports would be written"),
         ([NAME, "--report=a.ncu-rep", "--report=./a.ncu-rep"], "two reports would be written"),
-        ([NAME, "--report=a.txt"], "'a.txt' ends in none of .ncu-rep, .nsys-rep"),
+        ([NAME, "--report=a.txt"], "a.txt ends in none of .ncu-rep, .nsys-rep"),
         (["--sass"], "--sass shows one build: name a benchmark"),
         ([NAME, "--sass", "--against=main"], "omit --against"),
         (["run.json", "--trace=a.json"], "and the run file"),

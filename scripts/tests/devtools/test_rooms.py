@@ -20,16 +20,16 @@ MOST_LINES_OF = {
     "records": 2337,
     "callables": 2319,
     "statistics": 1280,
-    "verdict": 3124,
-    "reports": 3267,
+    "verdict": 3144,
+    "reports": 3263,
     "measure": 5666,
-    "baselines": 813,
+    "baselines": 821,
     "external": 1497,
-    "why": 3108,
+    "why": 3151,
     "fleet": 795,
-    "history": 2079,
+    "history": 2082,
     "github": 2503,
-    "commands": 4775,
+    "commands": 4815,
 }
 
 # What each room may import, beside itself.

@@ -46,7 +46,6 @@ EVERY_GPU = "all"
 # Suffixes of a manifest of kernels, a file of benchmarks, and a run file.
 MANIFEST, PYTHON, RUN = ".toml", ".py", ".json"
 FILE = f"FILE{PYTHON}"
-PROFILES = (".ncu-rep", ".nsys-rep")
 SOURCE = "FILE"  # one of benchmarks in Python, or a manifest
 
 SMALLEST_FACTOR, LARGEST_FACTOR = 1.001, 100.0  # of --inject, which may also be 1
@@ -237,13 +236,6 @@ def file(text: str) -> Path:
     """Parse the name of a file to write."""
     if not Path(text).name:
         raise ArgumentTypeError(f"{text!r} does not name a file")
-    return Path(text)
-
-
-def profile(text: str) -> Path:
-    """Parse the name of a profiler's report to write, whose suffix names the profiler."""
-    if Path(text).suffix not in PROFILES:
-        raise ArgumentTypeError(f"{typed(text)} ends in none of {', '.join(PROFILES)}")
     return Path(text)
 
 

@@ -21,8 +21,8 @@ from warpgauge.commands.measuring_command import MeasuringCommand, Options, RunP
 from warpgauge.commands.output_file import check_report
 from warpgauge.external.program import ExternalKernels
 from warpgauge.history import hunks
-from warpgauge.history.commit_builds import Variants, VersionBuilds
-from warpgauge.history.hunks import Answer, Cause, Hunk, NoDifference, RowCauses
+from warpgauge.history.commit_builds import SameCode, Variants, VersionBuilds
+from warpgauge.history.hunks import Answer, Cause, Hunk, RowCauses
 from warpgauge.measure import discovery, journal, machine_context, selection, toolkit
 from warpgauge.measure.ab_run import AbRun, Side
 from warpgauge.measure.discovery import Binary
@@ -106,6 +106,8 @@ def parse(argv: Sequence[str]) -> Options:
 def _reports(own: Namespace, baselines: Path) -> Mapping[Path, Profiler]:
     """Return the reports to write, if they can be made and written. Raises UserError."""
     tools = {f".{tool.name}-rep": tool for tool in (NCU, NSYS)}
+    if others := [path for path in own.report if path.suffix not in tools]:
+        raise UserError(f"{inert(str(others[0]))} ends in none of {', '.join(tools)}")
     reports = {path: tools[path.suffix] for path in own.report}
     for path, tool in reports.items():
         check_report(path, baselines, [], tool.own, f"report of {tool.name}")
@@ -183,7 +185,7 @@ class _ExplainCommand(MeasuringCommand):
                 else:
                     path = inert(os.path.relpath(given.candidate.path))
                     measuring.note(f"{path} found nothing slower: there is nothing to explain.")
-            except NoDifference:
+            except SameCode:
                 if not (found := self._by_environment()):
                     raise
         if isinstance(found, Answer):
@@ -300,7 +302,7 @@ class _ExplainCommand(MeasuringCommand):
             what = f"{own.run} has no base beside it" if own.run else "there is no run in pairs yet"
             if own.run is not None:
                 load.load(own.run)  # raises for a fault of its own
-            raise NoDifference(f"{what}: name a benchmark, and compare with --against REF")
+            raise SameCode(f"{what}: name a benchmark, and compare with --against REF")
         newest = max(pairs, key=lambda two: two[1].stat().st_mtime)
         return self.show.judged(*map(load.load, newest))
 
@@ -354,7 +356,7 @@ class _ExplainCommand(MeasuringCommand):
             root = self.kernels.path.absolute().parent if self.kernels else self.root
             asked = git.commit_of(root, options.against)
             if machine_context.source(root) == {"commit": asked, "dirty": "false"}:
-                raise NoDifference(f"commit {short(asked)} is this tree: name an earlier one")
+                raise SameCode(f"commit {short(asked)} is this tree: name an earlier one")
             return asked
         for session in given.baseline.sessions.values() if given else ():
             if commit := session.context.get("commit"):

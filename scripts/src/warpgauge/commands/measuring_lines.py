@@ -30,7 +30,6 @@ from warpgauge.commands.arguments import (
     kernel,
     metric,
     path,
-    profile,
     revision,
     size,
     source,
@@ -270,7 +269,7 @@ exit status:
     option("--sass", action="store_true", help="print the machine code of the kernels")
     option("--trace", metavar="FILE", type=file, help="write a trace for ui.perfetto.dev (JSON): "
         "kernels, copies, CUDA calls, phases")
-    option("--report", metavar="FILE", type=profile, action="append", default=[], help="write a "
+    option("--report", metavar="FILE", type=file, action="append", default=[], help="write a "
         "report of Nsight Compute of one operation (*.ncu-rep), or of Nsight Systems of the "
         "process (*.nsys-rep); repeatable")
     return parser

@@ -83,6 +83,10 @@ def _sources(root: Path, commit: str, *, is_python: bool) -> str:
     return hashlib.sha256("\n".join(kept).encode()).hexdigest()
 
 
+class SameCode(UserError):
+    """The programs of both sides are made of the same code."""
+
+
 class _Built(msgspec.Struct, frozen=True):
     """The programs of a commit, or why there are none."""
 

@@ -23,11 +23,10 @@ from typing import TypeAlias
 import msgspec
 
 from warpgauge.history.bisect import CommitPairs, Seen, most_steps
-from warpgauge.history.commit_builds import Variants
+from warpgauge.history.commit_builds import SameCode, Variants
 from warpgauge.measure.discovery import Suite
 from warpgauge.statistics.error_rates import ALPHA
 from warpgauge.system import git
-from warpgauge.system.errors import UserError
 from warpgauge.system.git import short
 from warpgauge.system.text import listed, plural
 
@@ -326,10 +325,6 @@ class Answer(msgspec.Struct):
     broken: list[tuple[tuple[Hunk, ...], str]] = []
 
 
-class NoDifference(UserError):
-    """The base's programs are made of the same source."""
-
-
 class _Stopped(Exception):
     """No more variants may be made."""
 
@@ -360,7 +355,7 @@ def find(builds: Variants, suite: Suite, folder: Path, base: str) -> Answer:
     builds.build(0)
     paths = builds.that_matter(difference.files)
     if not paths:
-        raise NoDifference(
+        raise SameCode(
             f"nothing that differs from {short(base)} goes into {', '.join(builds.targets)}: "
             "there is nothing to put back"
         )
@@ -369,9 +364,7 @@ def find(builds: Variants, suite: Suite, folder: Path, base: str) -> Answer:
     builds.add(difference.without(hunks_of(parts), measuring.scratch))
     builds.build(0)
     if builds.keys[0] == builds.keys[-1]:
-        raise NoDifference(
-            f"{', '.join(builds.targets)} of {short(base)} and of this tree are equal"
-        )
+        raise SameCode(f"{', '.join(builds.targets)} of {short(base)} and of this tree are equal")
     error, until = ALPHA / (most * len(builds.rows)), time.monotonic() + SEARCH_S
     pairs = CommitPairs(measuring, suite, builds, builds.journal, folder, error, until)
     wholes, _ = pairs.measured(

@@ -33,7 +33,7 @@ from warpgauge.system.text import (
     plain,
     plural,
 )
-from warpgauge.verdict.comparability import TOLERANCE
+from warpgauge.verdict.comparability import OF_HOST_TIME, TOLERANCE
 from warpgauge.verdict.comparison import (
     KERNEL,
     SAME_CODE,
@@ -71,12 +71,8 @@ _NO_BOUND = 9.99
 
 _LONGEST_VALUE = 60  # characters of a value that differs
 
-# Context keys whose difference changes no time, and those that change host times only.
+# Context keys whose difference changes no time.
 _OF_NO_TIME = (PROGRAMS, PROCESSES, "commit", "dirty")
-_OF_HOST_TIME = (
-    "host_compiler", "library_version", "cpu_model", "kernel_release", "host_name", "mhz_per_cpu",
-    "num_cpus", "cpu_scaling_enabled",
-)  # fmt: skip
 
 # Resources by how well they explain a change of time: a spill before the registers it saved.
 _TELLING = (
@@ -289,7 +285,7 @@ def _causes(comparison: Comparison, verdict: Verdict) -> Iterator[str]:
     if verdict.is_changed and not verdict.resources and not alike:
         of_host = verdict.clock is Clock.HOST
         for differs in comparison.differences:
-            if differs.key not in (*_OF_NO_TIME, *(() if of_host else _OF_HOST_TIME)):
+            if differs.key not in (*_OF_NO_TIME, *(() if of_host else OF_HOST_TIME)):
                 what = differs.key.removesuffix("_version").replace("_", " ")
                 yield f"perhaps {what} {_differs(differs.baseline, differs.candidate)}"
     if verdict.same_machine_code:

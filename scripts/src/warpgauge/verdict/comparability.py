@@ -27,6 +27,10 @@ ENVIRONMENT_KEYS = (
     *"num_cpus cpu_scaling_enabled ecc power_limit_watts sm_clock_target_hz".split(),
     *("max_sm_clock_hz", "peer_link"),
 )
+OF_HOST_TIME = (  # explains no device time
+    "host_compiler", "library_version", "cpu_model", "kernel_release", "host_name", "mhz_per_cpu",
+    "num_cpus", "cpu_scaling_enabled",
+)  # fmt: skip
 TOLD_KEYS = (PROGRAMS, *ENVIRONMENT_KEYS, "processes", "commit", "dirty")
 # Keys for two plain files, which do not name the CPU. Containers change host_name at each start.
 TOLD_OF_PLAIN_FILES = ("host_name", "mhz_per_cpu", *TOLD_KEYS)
@@ -155,13 +159,15 @@ def differences(
 
 
 def of_environment(
-    reference: Session, candidate: Session, counters: tuple[Counters, Counters]
+    reference: Session, candidate: Session, clock: Clock, counters: tuple[Counters, Counters]
 ) -> tuple[ContextDifference, ...]:
     """Return what may explain two times of one source; the rows' `counters` have their SM clock."""
+    of_other = () if clock is Clock.HOST else OF_HOST_TIME
+    keys = [key for key in ("gpu_uuid", *ENVIRONMENT_KEYS) if key not in of_other]
     clocks = [side.get(SM_CLOCK, 0.0) for side in counters]
-    as_ran = ContextDifference("SM clock", *(quantity(clock, "Hz") for clock in clocks))
+    as_ran = ContextDifference("SM clock", *(quantity(hertz, "Hz") for hertz in clocks))
     differ = all(clocks) and abs(clocks[0] - clocks[1]) > _SAME_CLOCK * max(clocks)
-    others = differences(reference, candidate, ("gpu_uuid", *ENVIRONMENT_KEYS))
+    others = differences(reference, candidate, keys)
     return (as_ran, *others) if differ else others
 
 

@@ -201,7 +201,7 @@ def by_environment(
     `words` name the benchmark on a command line; `in_pairs` with the commit it is not slower.
     """
     counters = row.baseline_counters, row.counters
-    differs = comparability.of_environment(base, session, counters)
+    differs = comparability.of_environment(base, session, row.clock, counters)
     commit = short(base.context.get("commit", ""))
     if in_pairs:
         remark = f"In pairs with the baseline's commit {commit}, it is not slower"

@@ -176,9 +176,9 @@ class Reason:
             return
         yield f"{self.name} is {size} slower{chance}."
         left = self.unexplained
-        if not self.causes and not self.remark:
+        if not self.causes:
             enough = "" if left is None else ": nothing changed enough to explain the time"
-            yield f"The cause of the slowdown is unknown{enough}."
+            yield from [] if self.remark else [f"The cause of the slowdown is unknown{enough}."]
             if left is None:
                 for name, change in [*self.code.items()][:_MOST_NAMED]:
                     if not change.is_same:
