@@ -16,6 +16,7 @@ import fake_binary
 import shell
 from clone import TIMES, GitRepository, recorded
 from manifests import write_manifest
+from warpgauge.commands import bisect
 from warpgauge.commands import explain as command
 from warpgauge.measure import build, toolkit
 from warpgauge.records.counters import Clock
@@ -93,7 +94,14 @@ def test_what_is_not_slower_has_a_bound(tree: GitRepository) -> None:
 def test_what_is_faster_is_called_so(tree: GitRepository) -> None:
     found = told(tree, NAME, "--axis=FACTOR=2,")
     assert found["slowdown"] < -0.1
-    assert found["paragraph"].startswith("It is faster with FACTOR 2 → . Both sides load the same")
+    assert found["paragraph"].startswith(
+        "It is faster with FACTOR 2 → empty. Both sides load the same"
+    )
+
+
+def test_the_first_value_of_a_variable_that_makes_it_slower_is_found(tree: GitRepository) -> None:
+    assert bisect.main(["--axis=FACTOR=0,1,2", NAME], tree.root) is ExitStatus.OK
+    assert "Slower since FACTOR=2 " in tree.output()[0]
 
 
 def test_both_compilers_build_the_program_of_the_benchmark(

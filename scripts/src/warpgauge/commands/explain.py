@@ -252,7 +252,7 @@ class _ExplainCommand(MeasuringCommand):
         reasons = [explain.of_pairs(name, two, given, measuring) for name, two in pairs.items()]
         if not axis:
             return reasons
-        differs = ContextDifference(axis[0], *axis[1])
+        differs = ContextDifference(axis[0], *(value or "empty" for value in axis[1]))
         return [explain.of_axis(one, differs, pairs[one.name], given, measuring) for one in reasons]
 
     def _versions(self, measuring: Measuring, names: Sequence[str]) -> list[Sequence[Binary]]:

@@ -289,8 +289,8 @@ exit status:
     what.add_argument("rows", metavar="NAME", nargs="*", help="full name of the benchmark; several "
         f"share the builds; after {FILE}, of that file in Python: nothing is built")
     what.add_argument("--axis", metavar="NAME=VALUE,...", type=versions, help="instead of GOOD and "
-        "BAD: versions of nvcc, or paths of them, e.g. nvcc=12.6,12.8,13.0; or those of a package, "
-        f"for {FILE}")
+        "BAD: versions of nvcc, or paths of them, e.g. nvcc=12.6,12.8,13.0; those of a package, "
+        f"for {FILE}; or values of a variable, whose name is in capitals")
     add(what, "--device")
     add(what, "--budget", help="limit of the whole search, builds included, e.g. 15m; default: "
         "until the commit is found. The same command continues an unfinished search")
