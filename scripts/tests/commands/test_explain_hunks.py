@@ -283,7 +283,7 @@ def test_the_terminal_shows_lines_shares_and_what_was_not_put_back(tree: Tree) -
     tree.file("docs/page.md", "words")
     assert explain.main([BUSY, "--against=HEAD", "--hunks"], tree.root) is ExitStatus.OK
     out = tree.output()[0]
-    assert f"{place(2)} - return 0; + {slow()}" in out
+    assert f"({place(2)}) - return 0; + {slow()}" in out
     assert "+10.0 %" in out
     assert "100 % (96 to 104 %) of it" in out
     assert "docs/page.md" in out

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import tempfile
+import time
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -21,9 +23,13 @@ from warpgauge.commands import measuring_lines
 from warpgauge.commands.arguments import EVERY_GPU, FILE, MANIFEST, PYTHON, contradiction
 from warpgauge.commands.output import Conclusion, Formats
 from warpgauge.commands.output_file import check_file
-from warpgauge.measure import gpu_watch, python_file, run_file
+from warpgauge.history import hunks
+from warpgauge.history.commit_builds import Variants
+from warpgauge.history.hunks import Answer, Cause
+from warpgauge.measure import gpu_watch, journal, python_file, run_file
 from warpgauge.measure import options as measurement
 from warpgauge.measure.ab_run import AbRun, Looks, Side, open_rows
+from warpgauge.measure.discovery import Suite
 from warpgauge.measure.gpu_watch import GpuWatch, keep_open
 from warpgauge.measure.journal import SUFFIX
 from warpgauge.measure.measuring import Budget, Measuring
@@ -32,19 +38,29 @@ from warpgauge.measure.runner import PersistentThrottling
 from warpgauge.records import load
 from warpgauge.records.benchmark_filter import matches
 from warpgauge.records.model import Record
+from warpgauge.records.row import MOST_LINES, MOST_PROVED, Proved, Why
+from warpgauge.records.sessions import FEWEST_OF_A_CHANGE
 from warpgauge.reports.format import FORMATS, Format
-from warpgauge.system import command_log, process
+from warpgauge.system import command_log, git, process
 from warpgauge.system.command_log import CommandLog
-from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.errors import ExitStatus, UserError, of_system
 from warpgauge.system.layout import Output, print_line
 from warpgauge.system.locks import Holder, alone, alone_on
-from warpgauge.system.text import listed
+from warpgauge.system.text import LONGEST_NAME, cut, listed, plural
 from warpgauge.verdict.comparison import Comparison
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.incompatibility import Override
+from warpgauge.verdict.note import Note, sentence
 from warpgauge.verdict.policy import Policy
 from warpgauge.why import explain
 from warpgauge.why.explain import Sides
+
+# Of explaining what a run found slower, and of these for the lines of the change.
+_EXPLAINED_S, _LINES_S = 240.0, 150.0
+_LEAST_S = 60.0  # for counters, where building variants took longer
+_MOST_HUNKS = 5  # of a cause that is shown; more say little
+_SHOWN_PLACES = 3  # of a cause; the rest is counted
+_LONGER = "scripts/warpgauge explain --hunks searches longer"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -282,19 +298,88 @@ class MeasuringCommand:
         """Measure both sides, base first, until every row is decided. Raises UserError."""
         return run.compared(*sides, filter, self.paths.pair, self.show.judged, open_rows)
 
+    def searched(
+        self,
+        measuring: Measuring,
+        suite: Suite,
+        rows: Mapping[str, Path],
+        base: str,
+        folder: Path,
+        until: float = math.inf,
+    ) -> Answer:
+        """Search the lines that made rows, each of a program, slower. Raises UserError."""
+        candidate, own = git.working_tree(self.root), journal.scratch(measuring.scratch)
+        targets = sorted({path.name for path in rows.values()})
+        builds = Variants(measuring, own, [candidate], [*rows], targets=targets)
+        return hunks.find(builds, suite, folder, base, until)
+
     def concluded(
-        self, found: Comparison, looks: Looks[Comparison], run: AbRun, sides: tuple[Side, Side]
+        self,
+        found: Comparison,
+        looks: Looks[Comparison],
+        run: AbRun,
+        sides: tuple[Side, Side],
+        commit: str = "",
     ) -> ExitStatus:
-        """Explain and show what was `found` in these pairs.
+        """Explain and show what was `found` in these pairs, with the base's `commit` if known.
 
         An interrupt in a further look is raised after that. Raises UserError.
         """
         if looks.stop is None:
+            began, folder = time.monotonic(), self.paths.why
+            if commit and self.options.file is None:
+                found = self._with_lines(found, run, sides[1], commit)
             pair = Sides(sides, (looks.found.baseline, looks.found.candidate))
-            found = explain.of_regressions(found, lambda: pair, run.measuring, self.paths.why)
+            left = max(_EXPLAINED_S - (time.monotonic() - began), _LEAST_S)
+            found = explain.of_regressions(found, lambda: pair, run.measuring, folder, left)
             if reasons := {row.name: row.why for row in found.verdicts if row.why is not None}:
                 run_file.explain(self.paths.pair[1], reasons)
         status = self.show.compared(found)
         if looks.stop is not None:
             raise looks.stop
         return status
+
+    def _with_lines(
+        self, found: Comparison, run: AbRun, candidate: Side, commit: str
+    ) -> Comparison:
+        """Return `found` with the lines that are proved to be the cause of a regression.
+
+        Faults here do not change a verdict.
+        """
+        slower = {row.name for row in explain.regressions(found, run.measuring)}
+        if not slower:
+            return found
+        options = replace(run.measuring.options, processes=FEWEST_OF_A_CHANGE)
+        measuring, until = replace(run.measuring, options=options), time.monotonic() + _LINES_S
+        its = {name: one.path for one in candidate.only(slower).binaries for name in one.names}
+        measuring.note(f"Searching the lines that made {plural(len(its), 'benchmark')} slower")
+        reasons, why = dict[str, Why](), ""
+        try:
+            answer = self.searched(measuring, run.suite, its, commit, self.paths.why, until)
+            for row in answer.rows:
+                few = [proved(one) for one in row.causes if len(one.hunks) <= _MOST_HUNKS]
+                if few:
+                    few.sort(key=lambda cause: -cause.share)
+                    reasons[row.name] = Why("", (), tuple(few[:MOST_PROVED]))
+            if missing := len(slower - reasons.keys()):
+                of = f"{missing} of {plural(len(slower), 'slower benchmark')}"
+                why = f"No lines are proved for {of}: {_LONGER}."
+        except (UserError, OSError) as fault:
+            words = str(of_system(fault) if isinstance(fault, OSError) else fault)
+            why = f"The lines of the change that cost time are not known: {sentence(words)}."
+        verdicts = tuple(replace(row, why=reasons.get(row.name, row.why)) for row in found.verdicts)
+        notes = (*found.notes, *([Note("lines", why)] if why else []))
+        return replace(found, verdicts=verdicts, notes=notes)
+
+
+def proved(cause: Cause) -> Proved:
+    """Return what outputs show of a cause; its first new line stands for words that are missing."""
+    lines = [cut(line, LONGEST_NAME) for hunk in cause.hunks for line in hunk.lines]
+    added = [line for line in lines if line.startswith("+")]
+    words = cause.hunks[0].words or (added or lines or ["changed"])[0]
+    places = [hunk.place for hunk in cause.hunks]
+    more = f" and {len(places) - _SHOWN_PLACES} more" if len(places) > _SHOWN_PLACES else ""
+    place = f"{', '.join(places[:_SHOWN_PLACES])}{more}"
+    share = cause.share
+    shown = tuple(lines[:MOST_LINES])
+    return Proved(words, place, shown, share.part, share.low, share.high, cause.note)

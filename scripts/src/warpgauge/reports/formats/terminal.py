@@ -22,7 +22,16 @@ from warpgauge.reports.format import Format
 from warpgauge.reports.view import CONTROL, WITHIN, Group, View
 from warpgauge.system import layout, text
 from warpgauge.system.layout import Cells, Columns, print_facts, print_text
-from warpgauge.system.text import LONGEST_TEXT, cut, duration, inert, of_limit, percent, plural
+from warpgauge.system.text import (
+    LONGEST_NAME,
+    LONGEST_TEXT,
+    cut,
+    duration,
+    inert,
+    of_limit,
+    percent,
+    plural,
+)
 from warpgauge.verdict.comparison import Comparison
 from warpgauge.verdict.incompatibility import disturbed
 from warpgauge.verdict.note import RECORDED
@@ -59,7 +68,8 @@ def render(comparison: Comparison, console: Console, *, verbose: bool = False) -
     if view.rows:
         console.print()
         _table(view, console, verbose)
-    if reasons := [one.why.paragraph for one in comparison.verdicts if one.why]:
+    reasons = [one.why.paragraph for one in comparison.verdicts if one.why and one.why.paragraph]
+    if reasons:
         print_text(console, "\nWhy it is slower", style="bold")
         for paragraph in reasons:
             print_text(console, inert(cut(paragraph, LONGEST_TEXT)), indent=2)
@@ -120,6 +130,9 @@ def _table(view: View, console: Console, verbose: bool) -> None:
             print_text(console, columns.line(lines[row.name]))
             if row.details:
                 print_text(console, text.plain("; ".join(row.details)), indent=6, style="dim")
+            for cause in row.proved if verbose else ():
+                for line in (f"{cause.size} of it: {text.plain(cause.head)}", *cause.lines):
+                    print_text(console, inert(cut(line, LONGEST_NAME)), indent=6, style="dim")
     if len(logs) > 1:
         of_cpu = f", CPU {_mean(cpu_logs)}" if len(cpu_logs) == len(logs) else ""
         print_text(console, f"geometric mean of {len(logs)} changes: {_mean(logs)}{of_cpu}")
