@@ -56,11 +56,9 @@ from warpgauge.why import explain
 from warpgauge.why.explain import Sides
 
 # Of explaining what a run found slower, and of these for the lines of the change.
-_EXPLAINED_S, _LINES_S = 240.0, 150.0
+_EXPLAINED_S, _LINES_S = 240.0, 180.0
 _LEAST_S = 60.0  # for counters, where building variants took longer
-_MOST_HUNKS = 5  # of a cause that is shown; more say little
-_SHOWN_PLACES = 3  # of a cause; the rest is counted
-_LONGER = "scripts/warpgauge explain --hunks searches longer"
+_MOST_HUNKS, _MOST_PLACES = 5, 3  # of a cause of a run, and places that are not only counted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -307,7 +305,7 @@ class MeasuringCommand:
         folder: Path,
         until: float = math.inf,
     ) -> Answer:
-        """Search the lines that made rows, each of a program, slower. Raises UserError."""
+        """Search the lines that made rows of these programs slower. Raises UserError."""
         candidate, own = git.working_tree(self.root), journal.scratch(measuring.scratch)
         targets = sorted({path.name for path in rows.values()})
         builds = Variants(measuring, own, [candidate], [*rows], targets=targets)
@@ -356,14 +354,11 @@ class MeasuringCommand:
         reasons, why = dict[str, Why](), ""
         try:
             answer = self.searched(measuring, run.suite, its, commit, self.paths.why, until)
-            for row in answer.rows:
-                few = [proved(one) for one in row.causes if len(one.hunks) <= _MOST_HUNKS]
-                if few:
-                    few.sort(key=lambda cause: -cause.share)
-                    reasons[row.name] = Why("", (), tuple(few[:MOST_PROVED]))
+            proofs_of = {row.name: _proofs(row.causes) for row in answer.rows}
+            reasons = {name: Why("", (), proofs) for name, proofs in proofs_of.items() if proofs}
             if missing := len(slower - reasons.keys()):
                 of = f"{missing} of {plural(len(slower), 'slower benchmark')}"
-                why = f"No lines are proved for {of}: {_LONGER}."
+                why = f"No lines for {of}: scripts/warpgauge explain --hunks searches longer."
         except (UserError, OSError) as fault:
             words = str(of_system(fault) if isinstance(fault, OSError) else fault)
             why = f"The lines of the change that cost time are not known: {sentence(words)}."
@@ -372,14 +367,19 @@ class MeasuringCommand:
         return replace(found, verdicts=verdicts, notes=notes)
 
 
+def _proofs(causes: Iterable[Cause]) -> tuple[Proved, ...]:
+    """Return the largest of these causes, without those of so many hunks that they say little."""
+    few = [proved(cause) for cause in causes if len(cause.hunks) <= _MOST_HUNKS]
+    return tuple(sorted(few, key=lambda cause: -cause.share)[:MOST_PROVED])
+
+
 def proved(cause: Cause) -> Proved:
     """Return what outputs show of a cause; its first new line stands for words that are missing."""
     lines = [cut(line, LONGEST_NAME) for hunk in cause.hunks for line in hunk.lines]
     added = [line for line in lines if line.startswith("+")]
     words = cause.hunks[0].words or (added or lines or ["changed"])[0]
     places = [hunk.place for hunk in cause.hunks]
-    more = f" and {len(places) - _SHOWN_PLACES} more" if len(places) > _SHOWN_PLACES else ""
-    place = f"{', '.join(places[:_SHOWN_PLACES])}{more}"
-    share = cause.share
-    shown = tuple(lines[:MOST_LINES])
-    return Proved(words, place, shown, share.part, share.low, share.high, cause.note)
+    more = f" and {len(places) - _MOST_PLACES} more" if len(places) > _MOST_PLACES else ""
+    place = f"{', '.join(places[:_MOST_PLACES])}{more}"
+    share = cause.share.part, cause.share.low, cause.share.high
+    return Proved(words, place, tuple(lines[:MOST_LINES]), *share, cause.note)

@@ -341,9 +341,7 @@ class _Node:
     needed: tuple[Part, ...] = ()
 
 
-def find(
-    builds: Variants, suite: Suite, folder: Path, base: str, until: float = math.inf
-) -> Answer:
+def find(builds: Variants, suite: Suite, folder: Path, base: str, until: float) -> Answer:
     """Search what differs between `base` and the only commit of `builds`, the candidate.
 
     It ends at `until`, in seconds of the monotonic clock, or after SEARCH_S. Run files go to

@@ -22,16 +22,7 @@ from warpgauge.reports.format import Format
 from warpgauge.reports.view import CONTROL, WITHIN, Group, View
 from warpgauge.system import layout, text
 from warpgauge.system.layout import Cells, Columns, print_facts, print_text
-from warpgauge.system.text import (
-    LONGEST_NAME,
-    LONGEST_TEXT,
-    cut,
-    duration,
-    inert,
-    of_limit,
-    percent,
-    plural,
-)
+from warpgauge.system.text import LONGEST_TEXT, cut, duration, inert, of_limit, percent, plural
 from warpgauge.verdict.comparison import Comparison
 from warpgauge.verdict.incompatibility import disturbed
 from warpgauge.verdict.note import RECORDED
@@ -131,8 +122,10 @@ def _table(view: View, console: Console, verbose: bool) -> None:
             if row.details:
                 print_text(console, text.plain("; ".join(row.details)), indent=6, style="dim")
             for cause in row.proved if verbose else ():
-                for line in (f"{cause.size} of it: {text.plain(cause.head)}", *cause.lines):
-                    print_text(console, inert(cut(line, LONGEST_NAME)), indent=6, style="dim")
+                head = f"{cause.size} of it: {text.plain(cause.head)}"
+                for line in filter(None, (head, *cause.lines, cause.note)):
+                    cut_line = inert(cut(line, text.LONGEST_NAME))
+                    print_text(console, cut_line, indent=6, style="dim")
     if len(logs) > 1:
         of_cpu = f", CPU {_mean(cpu_logs)}" if len(cpu_logs) == len(logs) else ""
         print_text(console, f"geometric mean of {len(logs)} changes: {_mean(logs)}{of_cpu}")
