@@ -402,7 +402,7 @@ def test_a_run_proves_the_lines_of_each_regression_and_its_files_keep_them(tree:
     assert [cause.place for cause in kept.proved] == [place(10), place(5)]
 
 
-@pytest.mark.parametrize("stop", ["builds", "search", "fault"])
+@pytest.mark.parametrize("stop", ["time", "fault"])
 def test_what_ends_the_search_of_a_run_is_a_note_and_changes_no_verdict(
     tree: Tree, monkeypatch: pytest.MonkeyPatch, stop: str
 ) -> None:
@@ -410,15 +410,12 @@ def test_what_ends_the_search_of_a_run_is_a_note_and_changes_no_verdict(
         raise OSError(28, "No space left on device", "variants")
 
     tree.sources(**{**EVERY, "f5": slow()})
-    if stop == "builds":
+    if stop == "time":
         monkeypatch.setattr(measuring_command, "_LINES_S", 0.0)
-    elif stop == "search":
-        monkeypatch.setattr(hunks, "SEARCH_S", 0.0)
     else:
         monkeypatch.setattr(CommitPairs, "measured", full)
     found = verdicts(tree)
-    words = {"builds": "all of the time", "search": "searches longer", "fault": "No space left"}
-    assert words[stop] in notes(found)
+    assert ("searches longer" if stop == "time" else "No space left") in notes(found)
     assert not found[BUSY]["why"]["proved"]
 
 
@@ -431,3 +428,9 @@ def test_a_run_with_injected_work_or_without_a_regression_searches_nothing(
     assert (status is ExitStatus.REGRESSION) is bool(argv)
     assert not (tree.root / "build" / "hunks").exists()
     assert len(tree.built_trees) == 2
+
+
+def test_a_change_of_one_hunk_is_proved_by_the_pairs_of_the_run(real_tree: Tree) -> None:
+    real_tree.sources(f5=slow(percent=50))
+    assert lines_of(verdicts(real_tree)[BUSY]["why"]) == [(place(5), 1.0)]
+    assert not [*real_tree.root.glob("build/runs/*-why/variant*.json")]

@@ -24,6 +24,7 @@ from warpgauge.commands.arguments import EVERY_GPU, FILE, MANIFEST, PYTHON, cont
 from warpgauge.commands.output import Conclusion, Formats
 from warpgauge.commands.output_file import check_file
 from warpgauge.history import hunks
+from warpgauge.history.bisect import Ends
 from warpgauge.history.commit_builds import Variants
 from warpgauge.history.hunks import Answer, Cause
 from warpgauge.measure import gpu_watch, journal, python_file, run_file
@@ -304,12 +305,13 @@ class MeasuringCommand:
         base: str,
         folder: Path,
         until: float = math.inf,
+        ends: Ends = None,
     ) -> Answer:
         """Search the lines that made rows of these programs slower. Raises UserError."""
         candidate, own = git.working_tree(self.root), journal.scratch(measuring.scratch)
         targets = sorted({path.name for path in rows.values()})
         builds = Variants(measuring, own, [candidate], [*rows], targets=targets)
-        return hunks.find(builds, suite, folder, base, until)
+        return hunks.find(builds, suite, folder, base, until, ends)
 
     def concluded(
         self,
@@ -325,9 +327,9 @@ class MeasuringCommand:
         """
         if looks.stop is None:
             began, folder = time.monotonic(), self.paths.why
-            if commit and self.options.file is None:
-                found = self._with_lines(found, run, sides[1], commit)
             pair = Sides(sides, (looks.found.baseline, looks.found.candidate))
+            if commit and self.options.file is None:
+                found = self._with_lines(found, run, pair, commit)
             left = max(_EXPLAINED_S - (time.monotonic() - began), _LEAST_S)
             found = explain.of_regressions(found, lambda: pair, run.measuring, folder, left)
             if reasons := {row.name: row.why for row in found.verdicts if row.why is not None}:
@@ -337,9 +339,7 @@ class MeasuringCommand:
             raise looks.stop
         return status
 
-    def _with_lines(
-        self, found: Comparison, run: AbRun, candidate: Side, commit: str
-    ) -> Comparison:
+    def _with_lines(self, found: Comparison, run: AbRun, pair: Sides, commit: str) -> Comparison:
         """Return `found` with the lines that are proved to be the cause of a regression.
 
         Faults here do not change a verdict.
@@ -347,15 +347,17 @@ class MeasuringCommand:
         slower = {row.name for row in explain.regressions(found, run.measuring)}
         if not slower:
             return found
-        options = replace(run.measuring.options, processes=FEWEST_OF_A_CHANGE)
-        measuring, until = replace(run.measuring, options=options), time.monotonic() + _LINES_S
-        its = {name: one.path for one in candidate.only(slower).binaries for name in one.names}
-        measuring.note(f"Searching the lines that made {plural(len(its), 'benchmark')} slower")
+        run.measuring.note(f"Searching the lines that slow {plural(len(slower), 'benchmark')}")
+        until, options = time.monotonic() + _LINES_S, run.measuring.options
+        options = replace(options, processes=FEWEST_OF_A_CHANGE)  # for a part of the change
+        measuring, binaries = replace(run.measuring, options=options), pair.programs[1].binaries
+        its = {name: one.path for one in binaries for name in slower.intersection(one.names)}
+        where = commit, self.paths.why, until, pair.records
         reasons, why = dict[str, Why](), ""
         try:
-            answer = self.searched(measuring, run.suite, its, commit, self.paths.why, until)
-            proofs_of = {row.name: _proofs(row.causes) for row in answer.rows}
-            reasons = {name: Why("", (), proofs) for name, proofs in proofs_of.items() if proofs}
+            for row in self.searched(measuring, run.suite, its, *where).rows:
+                if proofs := _proofs(row.causes):
+                    reasons[row.name] = Why("", (), proofs)
             if missing := len(slower - reasons.keys()):
                 of = f"{missing} of {plural(len(slower), 'slower benchmark')}"
                 why = f"No lines for {of}: scripts/warpgauge explain --hunks searches longer."
@@ -378,6 +380,7 @@ def proved(cause: Cause) -> Proved:
     lines = [cut(line, LONGEST_NAME) for hunk in cause.hunks for line in hunk.lines]
     added = [line for line in lines if line.startswith("+")]
     words = cause.hunks[0].words or (added or lines or ["changed"])[0]
+    words += f" and {len(cause.hunks) - 1} more" if len(cause.hunks) > 1 else ""
     places = [hunk.place for hunk in cause.hunks]
     more = f" and {len(places) - _MOST_PLACES} more" if len(places) > _MOST_PLACES else ""
     place = f"{', '.join(places[:_MOST_PLACES])}{more}"

@@ -22,7 +22,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from warpgauge.history.bisect import CommitPairs, Seen, most_steps
+from warpgauge.history.bisect import CommitPairs, Ends, Seen, most_steps
 from warpgauge.history.commit_builds import Variants, is_source
 from warpgauge.measure.discovery import Suite
 from warpgauge.records.row import MOST_LINES
@@ -341,11 +341,13 @@ class _Node:
     needed: tuple[Part, ...] = ()
 
 
-def find(builds: Variants, suite: Suite, folder: Path, base: str, until: float) -> Answer:
+def find(
+    builds: Variants, suite: Suite, folder: Path, base: str, until: float, ends: Ends = None
+) -> Answer:
     """Search what differs between `base` and the only commit of `builds`, the candidate.
 
-    It ends at `until`, in seconds of the monotonic clock, or after SEARCH_S. Run files go to
-    `folder`. Raises UserError.
+    It ends at `until`, in seconds of the monotonic clock, or after SEARCH_S. `ends` are their pairs
+    if measured before. Run files go to `folder`. Raises UserError.
     """
     measuring, candidate = builds.measuring, builds.names[0]
     difference = Difference.between(measuring.root, base, candidate)
@@ -364,10 +366,8 @@ def find(builds: Variants, suite: Suite, folder: Path, base: str, until: float) 
     builds.build(0)
     if builds.keys[0] == builds.keys[-1]:
         raise UserError(f"{', '.join(builds.targets)} of {short(base)} and of this tree are equal")
-    if time.monotonic() > until:
-        raise UserError("building both sides took all of the time")
     error, until = ALPHA / (most * len(builds.rows)), min(until, time.monotonic() + SEARCH_S)
-    pairs = CommitPairs(measuring, suite, builds, builds.journal, folder, error, until)
+    pairs = CommitPairs(measuring, suite, builds, builds.journal, folder, error, until, ends)
     wholes, _ = pairs.measured(
         builds.names[0], candidate, builds.rows, lambda _, one: one.is_slower or one.is_no_slower
     )
