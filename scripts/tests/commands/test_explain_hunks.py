@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""warpgauge explain --hunks over a git clone whose fake programs' times follow from its lines."""
+"""The lines that cost time, in runs and by explain: a clone with times that follow from lines."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ import pytest
 
 import fake_binary
 from clone import GitRepository, empty_clone
-from warpgauge.commands import explain
+from warpgauge.commands import explain, measuring_command
 from warpgauge.history import hunks
 from warpgauge.history.bisect import CommitPairs, Seen
 from warpgauge.measure import manifest
+from warpgauge.records import load
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.verdict.comparison import Outcome
 
@@ -283,7 +284,7 @@ def test_the_terminal_shows_lines_shares_and_what_was_not_put_back(tree: Tree) -
     tree.file("docs/page.md", "words")
     assert explain.main([BUSY, "--against=HEAD", "--hunks"], tree.root) is ExitStatus.OK
     out = tree.output()[0]
-    assert f"{place(2)} - return 0; + {slow()}" in out
+    assert f"({place(2)}) - return 0; + {slow()}" in out
     assert "+10.0 %" in out
     assert "100 % (96 to 104 %) of it" in out
     assert "docs/page.md" in out
@@ -368,3 +369,68 @@ def test_what_cannot_be_built_in_parts_is_refused(tree: Tree, argv: list[str]) -
     with pytest.raises(UserError) as caught:
         explain.main([*argv, "--hunks"], tree.root)
     assert caught.value.status is ExitStatus.BAD_USAGE
+
+
+def verdicts(tree: Tree, *argv: str) -> dict[str, Any]:
+    """What a run against the base says, by name."""
+    path = tree.root / "build" / "verdicts.json"
+    path.parent.mkdir(exist_ok=True)
+    assert tree.bench("--against=HEAD", f"--format=json={path}", *argv) is ExitStatus.REGRESSION
+    document = json.loads(path.read_text())
+    return {**{row["name"]: row for row in document["verdicts"]}, "notes": document["notes"]}
+
+
+def lines_of(why: Mapping[str, Any]) -> list[tuple[str, float]]:
+    return [(one["place"], round(one["share"], 1)) for one in why["proved"]]
+
+
+def notes(found: Mapping[str, Any]) -> str:
+    return " ".join(note["text"] for note in found["notes"] if note["kind"] == "lines")
+
+
+def test_a_run_proves_the_lines_of_each_regression_and_its_files_keep_them(tree: Tree) -> None:
+    tree.sources(**{**EVERY, "f5": slow(IDLE), "f10": f"{slow(BUSY)} {slow(IDLE, 20)}"})
+    found = verdicts(tree)
+    assert lines_of(found[BUSY]["why"]) == [(place(10), 1.0)]
+    assert lines_of(found[IDLE]["why"]) == [(place(10), 0.7), (place(5), 0.3)]
+    assert not notes(found)
+    out = tree.output()[0]
+    assert f"slower, 2 rows: + {slow(BUSY)} {slow(IDLE, 20)} ({place(10)})" in out
+    (run,) = (path for path in tree.runs() if not path.stem.endswith("-base"))
+    kept = load.load(run).rows[IDLE].why
+    assert kept is not None
+    assert [cause.place for cause in kept.proved] == [place(10), place(5)]
+
+
+@pytest.mark.parametrize("stop", ["time", "fault"])
+def test_what_ends_the_search_of_a_run_is_a_note_and_changes_no_verdict(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch, stop: str
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device", "variants")
+
+    tree.sources(**{**EVERY, "f5": slow()})
+    if stop == "time":
+        monkeypatch.setattr(measuring_command, "_LINES_S", 0.0)
+    else:
+        monkeypatch.setattr(CommitPairs, "measured", full)
+    found = verdicts(tree)
+    assert ("searches longer" if stop == "time" else "No space left") in notes(found)
+    assert not found[BUSY]["why"]["proved"]
+
+
+@pytest.mark.parametrize("argv", [["--inject=busy=1.5"], []])
+def test_a_run_with_injected_work_or_without_a_regression_searches_nothing(
+    tree: Tree, argv: list[str]
+) -> None:
+    tree.sources(**{**EVERY, "f5": slow() if argv else innocent(5)})
+    status = tree.bench("--against=HEAD", *argv)
+    assert (status is ExitStatus.REGRESSION) is bool(argv)
+    assert not (tree.root / "build" / "hunks").exists()
+    assert len(tree.built_trees) == 2
+
+
+def test_a_change_of_one_hunk_is_proved_by_the_pairs_of_the_run(real_tree: Tree) -> None:
+    real_tree.sources(f5=slow(percent=50))
+    assert lines_of(verdicts(real_tree)[BUSY]["why"]) == [(place(5), 1.0)]
+    assert not [*real_tree.root.glob("build/runs/*-why/variant*.json")]

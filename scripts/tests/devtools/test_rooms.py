@@ -16,20 +16,20 @@ MOST_MODULES = 166  # an __init__.py has a docstring and nothing else, and is no
 MOST_LINES = 500  # of a module
 # Of a room. It may shrink, and its number with it.
 MOST_LINES_OF = {
-    "system": 1996,
-    "records": 2337,
+    "system": 2006,
+    "records": 2375,
     "callables": 2319,
     "statistics": 1280,
     "verdict": 3144,
-    "reports": 3263,
+    "reports": 3285,
     "measure": 5666,
     "baselines": 821,
     "external": 1497,
-    "why": 3151,
+    "why": 3166,
     "fleet": 795,
-    "history": 2082,
-    "github": 2503,
-    "commands": 4815,
+    "history": 2090,
+    "github": 2505,
+    "commands": 4896,
 }
 
 # What each room may import, beside itself.

@@ -122,7 +122,10 @@ def fail(left: Pair, source: random.Random) -> None:
 
 def explain(left: Pair, source: random.Random) -> None:
     moved = [{"cause": MARKUP, "what": "x" * 9999, "before": "", "after": MARKUP}] * 99
-    left.row("gemm/tiled")["why"] = {"paragraph": MARKUP * 99, "moved": moved}
+    share = dict.fromkeys(("share", "low", "high"), source.choice([0.5, -9.0, 999.0]))
+    lines = {"words": MARKUP, "place": "x" * 9999, "lines": [MARKUP * 99] * 3, "note": MARKUP}
+    why = {"paragraph": MARKUP * 99, "moved": moved, "proved": [{**lines, **share}] * 9}
+    left.row("gemm/tiled")["why"] = why
 
 
 def swap(left: Pair, source: random.Random) -> None:

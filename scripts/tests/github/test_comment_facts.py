@@ -210,13 +210,18 @@ def test_nothing_compared_is_no_pass(hosted: HostedRun) -> None:
 def test_what_fails_is_an_error_and_what_the_run_explains_is_marked(hosted: HostedRun) -> None:
     left = pair({"gemm/tiled": 1.05, "gemm/bad": 1.0, "sync/idle": 1.0})
     moved = [{"cause": "spills", "what": "local bytes", "before": "0", "after": "@all"}]
-    left.row("gemm/tiled")["why"] = {"paragraph": "It spills, @all. <b>", "moved": moved}
+    lines = {"words": "n 1 → 2", "place": "a.cu:1", "lines": ["- @all"]}
+    proved = [{**lines, "share": 0.9, "low": 0.8, "high": 1.0}]
+    why = {"paragraph": "It spills, @all. <b>", "moved": moved, "proved": proved}
+    left.row("gemm/tiled")["why"] = why
     left.candidate["benchmarks"][1] = failed("gemm/bad", "wrong result @all")
     hosted.replace(left)
     assert hosted.comment() is ExitStatus.OK
     assert "1 slower" in hosted.body
     assert "1 failed" in hosted.body
     assert "`(explanation by the run, not checked) It spills, @all. <b>`" in hosted.body
+    assert "`n 1 → 2` (`a.cu:1`)<br>`- @all`<br>90" in hosted.body
+    assert "(`explanation by the run, not checked`)" in hosted.body
 
 
 def test_how_it_was_measured_is_read_from_the_pairs(hosted: HostedRun) -> None:

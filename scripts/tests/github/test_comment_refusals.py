@@ -135,6 +135,7 @@ def instead(side: str, document: Json) -> Callable[[Pair], object]:
 
 
 RECORDED = baseline([row("gemm/tiled", process_medians={"s": [1.0]})], {"s": context()})
+LINES = {"words": "n 1 → 2", "place": "a.cu:1", "lines": [], "share": 1.0, "low": -1.0, "high": 1e3}
 FORGED: list[tuple[Callable[[Pair], object], str]] = [
     *(
         (of_side(side, **{key: value}), f"its {side} states {key} '{value}', not '")
@@ -166,6 +167,8 @@ FORGED: list[tuple[Callable[[Pair], object], str]] = [
     (of_row(process_rounds=[1, 2]), "'process_rounds' has 2 entries"),
     (of_row(pairs=["a"]), "'pairs'"),
     (of_row(why="because"), "'why' is not a paragraph"),
+    (of_row(why={"paragraph": "", "proved": [LINES | {"share": 1e9}]}), "paragraph and a list"),
+    (of_row(why={"paragraph": "", "proved": [LINES] * 99}), "is not a paragraph and"),
 ]
 
 
@@ -215,7 +218,8 @@ def test_foreign_text_is_read_and_does_nothing(hosted: HostedRun, text: str) -> 
     left.candidate["context"]["cpu_model"] = f"{text} more"
     moved = [{"cause": text, "what": text, "before": text, "after": text}]
     slow = left.row(f"gemm/{text}")
-    slow |= {"label": text, "why": {"paragraph": text, "moved": moved}}
+    proved = [{**LINES, "words": text, "place": text, "lines": [text] * 3, "note": text}]
+    slow |= {"label": text, "why": {"paragraph": text, "moved": moved, "proved": proved}}
     left.candidate["benchmarks"].append({"name": "sync/bad", "error_occurred": True,
                                          "error_message": text, "real_time": 0})  # fmt: skip
     hosted.replace(left)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from warpgauge.records.counters import Clock
 from warpgauge.records.model import Record, Session, Source
-from warpgauge.records.row import Moved, Why
+from warpgauge.records.row import Moved, Proved, Why
 from warpgauge.verdict.comparison import (
     Change,
     Comparison,
@@ -89,6 +89,13 @@ def comparison(
     )
 
 
+def proved(
+    words: str, place: str = "a.cu:1", lines: Sequence[str] = (), share: float = 1.0, note: str = ""
+) -> Proved:
+    """Lines of a change with this share of a slowdown."""
+    return Proved(words, place, tuple(lines), share, share - 0.04, share + 0.04, note)
+
+
 _WHY = Why(
     "gemm/naive/n:64 is 30 % slower. Mostly: Registers are spilled to local memory.",
     (Moved("Registers are spilled", "local sectors", "0", "2000000"), Moved("", "r", "40", "72")),
@@ -134,6 +141,8 @@ def with_text(text: str) -> Comparison:
         for outcome in Outcome
     ]
     outcomes[0] = replace(outcomes[0], why=Why(text, (Moved(text, text, text, text),)))
+    lines = Why("", (), tuple(proved(text, text, (text,) * 3, note=text) for _ in range(2)))
+    outcomes.append(verdict(f"{text}/proved", Outcome.REGRESSION, 0.4, why=lines))
     side = record(text.replace("\0", ""), gpu_name=text, date=text, commit=text)
     differences = [ContextDifference(key, text, text + "x") for key in (text, "commit")]
     rows = [*outcomes, verdict(f"{text}/accepted", accepted=text)]

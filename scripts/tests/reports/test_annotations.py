@@ -51,7 +51,7 @@ def test_foreign_text_adds_no_command_and_no_property(text: str) -> None:
     written = render(with_text(text))
     assert "##[" not in written
     lines = written.split("\n")[:-1]
-    assert len(lines) == 7 + bool(text)  # skipped rows, and a policy's reason
+    assert len(lines) == 8 + bool(text)  # skipped rows, and a policy's reason
     for line in lines:
         match = COMMAND.fullmatch(line)
         assert match is not None

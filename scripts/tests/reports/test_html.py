@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 import pytest
 
-from comparisons import comparison, of_every_kind, record, verdict, with_text
+from comparisons import comparison, of_every_kind, proved, record, verdict, with_text
 from github_page import CHROMIUM, browsed
 from warpgauge.records.counters import Clock
 from warpgauge.records.row import Moved, Pair, Row, Why
@@ -217,6 +217,18 @@ def test_a_reason_is_in_the_data_of_its_row() -> None:
     ((paragraph, moved),) = (one["why"] for one in data if one["why"])
     assert paragraph.startswith("gemm/naive/n:64 is 30\N{NO-BREAK SPACE}% slower.")
     assert moved[0] == ["Registers are spilled", "local sectors", "0", "2000000"]
+
+
+def test_the_lines_of_a_proved_cause_are_folded_in_its_row() -> None:
+    first = proved("threads 128 → 512", "v.cuh:25", ["- int", "+ <script>x</script>"], note="why")
+    why = Why("", (), (first, proved("n 1 → 2", share=0.3)))
+    page = render(comparison([verdict("a/b", Outcome.REGRESSION, 0.1, why=why)]))
+    assert "<h3>slower: threads 128 → 512 (v.cuh:25)</h3>" in page
+    details = re.findall(r"<details.*?</details>", page.replace("\N{NO-BREAK SPACE}", " "))
+    assert "<summary>100 % (96 to 104 %) of it</summary>why" in details[0]
+    lines = "<code>- int</code></div><div><code>+ &lt;script&gt;x&lt;/script&gt;</code>"
+    assert lines in details[0]
+    assert "30 % (26 to 34 %): n 1 → 2 (a.cu:1)" in details[1]
 
 
 def test_the_counters_of_a_row_have_names_and_units() -> None:

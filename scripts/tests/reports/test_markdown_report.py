@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import example, given
 
-from comparisons import comparison, of_every_kind, verdict, with_text
+from comparisons import comparison, of_every_kind, proved, verdict, with_text
 from hostile_text import ALIVE, HOSTILE, RENDERER, TAG, outside_code
 from warpgauge.records.row import Moved, Why
 from warpgauge.reports.advice import is_harmless
@@ -237,6 +237,22 @@ def test_a_reason_is_whole_words_within_its_limit() -> None:
     (line,) = (line for line in few.splitlines() if "Registers spill" in line)
     assert 1000 < len(line) < 1800
     assert "Left out for lack of space: " in tables(found, 2500)
+
+
+def test_the_lines_of_a_proved_cause_are_folded_with_the_share_of_each_row() -> None:
+    first = proved("threads 128 → 512", "v.cuh:25", ["- int x = `128`;", "+ <b>512</b>"])
+    second = proved("n 1 → 2", share=0.3, note="they build only together")
+    rows = [
+        verdict("a", Outcome.REGRESSION, 0.2, why=Why("", (), (first, second))),
+        verdict("b", Outcome.REGRESSION, 0.1, why=Why("", (), (replace(first, share=0.9),))),
+    ]
+    text = rendered(comparison(rows))
+    assert "| `threads 128 → 512` (`v.cuh:25`)<br>`a` and 1 more | **+20.0 %** |" in text
+    head = "- `threads 128 → 512` (`v.cuh:25`)<br>``- int x = `128`;``<br>`+ <b>512</b>`<br>"
+    assert f"{head}100 % (96 to 104 %) of `a`; 90 % (96 to 104 %) of `b`\n" in text
+    assert "30 % (26 to 34 %) of `a` (`they build only together`)" in text
+    assert text.index("<summary>The lines") < text.index(head)
+    assert "Why it is slower" not in text
 
 
 def test_names_of_rows_that_matter_lead_to_their_source_and_to_nothing_else() -> None:

@@ -14,10 +14,11 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from builders import failed, google, google_row, row, run, scaled
-from comparisons import comparison, of_every_kind, verdict, with_text
+from comparisons import comparison, of_every_kind, proved, verdict, with_text
 from hostile_text import HOSTILE
 from warpgauge.records.counters import Clock
 from warpgauge.records.model import Record
+from warpgauge.records.row import Why
 from warpgauge.reports.formats.terminal import plain, render, render_values
 from warpgauge.system.layout import print_text, wrapped_name
 from warpgauge.system.text import percent
@@ -323,3 +324,17 @@ def test_a_narrow_terminal_drops_the_cpu_time_first(loaded: Loader) -> None:
     heading = next(line for line in shown(both, both, 61).splitlines() if "benchmark " in line)
     assert "interval" in heading
     assert "CPU" not in heading
+
+
+def test_a_proved_cause_heads_its_rows_and_all_that_is_known_has_the_lines() -> None:
+    first = proved("threads 128 → 512", "v.cuh:25", ["- int\x1b[2J", "+ y"])
+    causes = (first, proved("n 1 → 2", share=0.3))
+    found = comparison([verdict("a", Outcome.REGRESSION, 0.1, why=Why("", (), causes))])
+    short, long = (" ".join(rendered(found, 200, verbose).split()) for verbose in (False, True))
+    head = "slower: threads 128 → 512 (v.cuh:25) a 10.00 µs"
+    assert head in short
+    assert head in long
+    assert "Why it is slower" not in short
+    assert "- int" not in short
+    assert "100 % (96 to 104 %) of it: threads 128 → 512 (v.cuh:25) - int\\x1b[2J + y" in long
+    assert "30 % (26 to 34 %) of it: n 1 → 2 (a.cu:1)" in long

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from comparisons import comparison, of_every_kind, record, verdict
+from comparisons import comparison, of_every_kind, proved, record, verdict
 from warpgauge.records.counters import Clock
 from warpgauge.records.model import Source
 from warpgauge.records.row import ALSO_CHANGED, Moved, Why
@@ -148,11 +148,34 @@ def test_changed_rows_are_grouped_by_cause_the_worst_first() -> None:
     ]
     groups = View(comparison(rows)).groups
     assert [(group.title, [row.name for row in group.rows]) for group in groups] == [
-        ("slower: no cause found", ["a/2"]),
         ("slower, 2 rows: local bytes (spills) 0 → 96", ["a/3", "a/1"]),
+        ("slower: no cause found", ["a/2"]),
         ("faster: no cause found", ["a/4"]),
         ("failed", ["a/5", "a/6"]),
     ]
+
+
+def test_rows_with_one_proved_cause_are_a_group_named_by_it() -> None:
+    threads, elements = proved("threads 128 → 512", "v.cuh:25"), proved("elements 8 → 4", share=0.3)
+    spills = (Moved("Spills", "sectors", "0", "9"),)
+    rows = [
+        verdict("a/1", SLOWER, 0.1, why=Why("", (), (threads,))),
+        verdict("a/2", SLOWER, 0.4),
+        verdict("a/3", SLOWER, 0.2, resources=[SPILLS], why=Why("x", spills, (threads, elements))),
+        verdict("a/4", SLOWER, 0.3, why=Why("Spills.", spills)),
+        verdict("a/5", SLOWER, 0.05, why=Why("", (), (elements,))),
+    ]
+    view = View(comparison(rows))
+    assert [(plain(group.title), [row.name for row in group.rows]) for group in view.groups] == [
+        ("slower: Spills", ["a/4"]),
+        ("slower, 2 rows: threads 128 → 512 (v.cuh:25)", ["a/3", "a/1"]),
+        ("slower: elements 8 → 4 (a.cu:1)", ["a/5"]),
+        ("slower: no cause found", ["a/2"]),
+    ]
+    assert view.decisive is not None
+    assert view.decisive.name == "a/2"
+    assert "; cause: threads" in view.every_row[0].sentence
+    assert "likely cause: Spills" in view.every_row[3].sentence
 
 
 def slower(evidence: Evidence = Evidence.SCREENED, clock: Clock = Clock.DEVICE) -> Verdict:

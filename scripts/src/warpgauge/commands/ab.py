@@ -27,11 +27,10 @@ from warpgauge.measure.discovery import Probe, Suite
 from warpgauge.measure.measuring import Measuring
 from warpgauge.records.benchmark_filter import hint, matches
 from warpgauge.records.model import PROGRAMS
-from warpgauge.reports import view
 from warpgauge.system import environment
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.layout import print_line
-from warpgauge.system.text import foreign, inert, typed
+from warpgauge.system.text import foreign, inert, nearby, typed
 from warpgauge.verdict import policy
 from warpgauge.verdict.note import Note
 from warpgauge.verdict.policy import Policy
@@ -80,7 +79,7 @@ class _AbCommand(MeasuringCommand):
         if own.command:
             return [self._of_command(command, scratch) for command in own.command]
         folders = own.base, own.candidate
-        return [_Programs(at, f"programs in {foreign(str(view.nearby(at)))}") for at in folders]
+        return [_Programs(at, f"programs in {foreign(str(nearby(at)))}") for at in folders]
 
     def _of_axis(self, measuring: Measuring) -> Sequence[_Programs]:
         """The programs of two versions of nvcc, or with two values of another axis."""
@@ -164,7 +163,7 @@ class _AbCommand(MeasuringCommand):
                 status = ExitStatus.NOT_MEASURED if any(asked) else ExitStatus.BAD_USAGE
                 raise UserError(fault, status)
             own = tuple(replace(it, needs_gpu=may_use_gpu(it.path)) for it in left)
-            facts = {PROGRAMS: inert(str(view.nearby(side.folder))), **side.facts}
+            facts = {PROGRAMS: inert(str(nearby(side.folder))), **side.facts}
             sides.append(Side(own, {**facts, **({"commit": commit} if commit else {})}))
         return sides[0], sides[1]
 

@@ -9,7 +9,6 @@ from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from itertools import chain
 from pathlib import Path
 
 import msgspec
@@ -17,11 +16,16 @@ import msgspec
 from warpgauge.baselines import store
 from warpgauge.commands import measuring_lines, output_file
 from warpgauge.commands.arguments import RUN, files_among
-from warpgauge.commands.measuring_command import MeasuringCommand, Options, RunPaths, options_of
+from warpgauge.commands.measuring_command import (
+    MeasuringCommand,
+    Options,
+    RunPaths,
+    options_of,
+    proved,
+)
 from warpgauge.commands.output_file import check_report
 from warpgauge.external.program import ExternalKernels
-from warpgauge.history import hunks
-from warpgauge.history.commit_builds import SameCode, Variants, VersionBuilds
+from warpgauge.history.commit_builds import SameCode, VersionBuilds
 from warpgauge.history.hunks import Answer, Cause, Hunk, RowCauses
 from warpgauge.measure import discovery, journal, machine_context, selection, toolkit
 from warpgauge.measure.ab_run import AbRun, Side
@@ -36,7 +40,7 @@ from warpgauge.system import environment, git, process, streams
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
 from warpgauge.system.locks import alone
-from warpgauge.system.text import clause, inert, listed, named, typed
+from warpgauge.system.text import clause, inert, listed, named, plain, typed
 from warpgauge.verdict.comparison import Comparison, ContextDifference, Outcome
 from warpgauge.verdict.incompatibility import newest_of
 from warpgauge.why import cupti, explain, reason, trace_views
@@ -52,7 +56,6 @@ _TEXT = re.compile(rb"\A" + reason.TITLE.encode())
 # The names of runs in pairs, and of those that confirm another run.
 _CONFIRMING, _OF_PAIRS = "-confirm", re.compile("-(base|confirm)$")
 _UNEXPLAINED = 0.05  # a share without a cause is shown from here on
-_MOST_HUNKS = 5  # shown of a cause
 
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
@@ -203,13 +206,10 @@ class _ExplainCommand(MeasuringCommand):
         measuring.require_gpu(names)
         programs = measuring.found(self._built(measuring, names).programs)
         names = [_full_name(name, programs) for name in names]
-        owners = {_owner("this build", programs, name, measuring).path: name for name in names}
-        suite = measuring.suite_of([its for its in programs if its.path in owners])
+        owners = {name: _owner("this build", programs, name, measuring).path for name in names}
+        suite = measuring.suite_of([its for its in programs if its.path in owners.values()])
         measuring = self.ready(measuring, suite.known.get("gpu_uuid", ""), held)
-        candidate, own = git.working_tree(self.root), journal.scratch(measuring.scratch)
-        targets = sorted(path.name for path in owners)
-        builds = Variants(measuring, own, [candidate], names, targets=targets)
-        return hunks.find(builds, suite, self.paths.folder, commit)
+        return self.searched(measuring, suite, owners, commit, self.paths.folder)
 
     def _reasons(
         self, measuring: Measuring, held: ExitStack, given: Comparison | None, names: Sequence[str]
@@ -423,14 +423,14 @@ def _hunk_lines(found: Answer) -> Iterator[str]:
     for row in rows:
         for cause in row.causes:
             by_hunks.setdefault(cause.hunks, []).append((row, cause))
-    for guilty, both in by_hunks.items():
+    for both in by_hunks.values():
         yield ""
-        yield from chain.from_iterable(map(_shown, guilty[:_MOST_HUNKS]))
-        if len(guilty) > _MOST_HUNKS:
-            yield f"and {len(guilty) - _MOST_HUNKS} more"
-        for row, cause in both:
-            note = cause.note and f" ({cause.note})"
-            yield f"  {row.name} {row.whole}: {cause.share} of it{note}"
+        first = proved(both[0][1])
+        yield plain(first.head)
+        yield from (f"  {line}" for line in first.lines)
+        for row, own in both:
+            note = own.note and f" ({own.note})"
+            yield f"  {row.name} {row.whole}: {proved(own).size} of it{note}"
     others = [line for row in rows if (line := _rest(row))]
     yield from ["", *others] if others else []
     if found.left_out:
@@ -438,12 +438,6 @@ def _hunk_lines(found: Answer) -> Iterator[str]:
     for back, fault in found.broken:
         places = [hunk.place for hunk in back]
         yield f"With {listed(places)} put back, {fault}"
-
-
-def _shown(hunk: Hunk) -> Iterator[str]:
-    yield f"{hunk.words or hunk.function or 'changed'}  {hunk.place}"
-    if not hunk.words:
-        yield from (f"  {line}" for line in hunk.lines)
 
 
 def _rest(row: RowCauses) -> str:

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import tempfile
+import time
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -21,9 +23,14 @@ from warpgauge.commands import measuring_lines
 from warpgauge.commands.arguments import EVERY_GPU, FILE, MANIFEST, PYTHON, contradiction
 from warpgauge.commands.output import Conclusion, Formats
 from warpgauge.commands.output_file import check_file
-from warpgauge.measure import gpu_watch, python_file, run_file
+from warpgauge.history import hunks
+from warpgauge.history.bisect import Ends
+from warpgauge.history.commit_builds import Variants
+from warpgauge.history.hunks import Answer, Cause
+from warpgauge.measure import gpu_watch, journal, python_file, run_file
 from warpgauge.measure import options as measurement
 from warpgauge.measure.ab_run import AbRun, Looks, Side, open_rows
+from warpgauge.measure.discovery import Suite
 from warpgauge.measure.gpu_watch import GpuWatch, keep_open
 from warpgauge.measure.journal import SUFFIX
 from warpgauge.measure.measuring import Budget, Measuring
@@ -32,19 +39,27 @@ from warpgauge.measure.runner import PersistentThrottling
 from warpgauge.records import load
 from warpgauge.records.benchmark_filter import matches
 from warpgauge.records.model import Record
+from warpgauge.records.row import MOST_LINES, MOST_PROVED, Proved, Why
+from warpgauge.records.sessions import FEWEST_OF_A_CHANGE
 from warpgauge.reports.format import FORMATS, Format
-from warpgauge.system import command_log, process
+from warpgauge.system import command_log, git, process
 from warpgauge.system.command_log import CommandLog
-from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.errors import ExitStatus, UserError, of_system
 from warpgauge.system.layout import Output, print_line
 from warpgauge.system.locks import Holder, alone, alone_on
-from warpgauge.system.text import listed
+from warpgauge.system.text import LONGEST_NAME, cut, listed, plural
 from warpgauge.verdict.comparison import Comparison
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.incompatibility import Override
+from warpgauge.verdict.note import Note, sentence
 from warpgauge.verdict.policy import Policy
 from warpgauge.why import explain
 from warpgauge.why.explain import Sides
+
+# Of explaining what a run found slower, and of these for the lines of the change.
+_EXPLAINED_S, _LINES_S = 240.0, 180.0
+_LEAST_S = 60.0  # for counters, where building variants took longer
+_MOST_HUNKS, _MOST_PLACES = 5, 3  # of a cause of a run, and places that are not only counted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -282,19 +297,92 @@ class MeasuringCommand:
         """Measure both sides, base first, until every row is decided. Raises UserError."""
         return run.compared(*sides, filter, self.paths.pair, self.show.judged, open_rows)
 
+    def searched(
+        self,
+        measuring: Measuring,
+        suite: Suite,
+        rows: Mapping[str, Path],
+        base: str,
+        folder: Path,
+        until: float = math.inf,
+        ends: Ends = None,
+    ) -> Answer:
+        """Search the lines that made rows of these programs slower. Raises UserError."""
+        candidate, own = git.working_tree(self.root), journal.scratch(measuring.scratch)
+        targets = sorted({path.name for path in rows.values()})
+        builds = Variants(measuring, own, [candidate], [*rows], targets=targets)
+        return hunks.find(builds, suite, folder, base, until, ends)
+
     def concluded(
-        self, found: Comparison, looks: Looks[Comparison], run: AbRun, sides: tuple[Side, Side]
+        self,
+        found: Comparison,
+        looks: Looks[Comparison],
+        run: AbRun,
+        sides: tuple[Side, Side],
+        commit: str = "",
     ) -> ExitStatus:
-        """Explain and show what was `found` in these pairs.
+        """Explain and show what was `found` in these pairs, with the base's `commit` if known.
 
         An interrupt in a further look is raised after that. Raises UserError.
         """
         if looks.stop is None:
+            began, folder = time.monotonic(), self.paths.why
             pair = Sides(sides, (looks.found.baseline, looks.found.candidate))
-            found = explain.of_regressions(found, lambda: pair, run.measuring, self.paths.why)
+            if commit and self.options.file is None:
+                found = self._with_lines(found, run, pair, commit)
+            left = max(_EXPLAINED_S - (time.monotonic() - began), _LEAST_S)
+            found = explain.of_regressions(found, lambda: pair, run.measuring, folder, left)
             if reasons := {row.name: row.why for row in found.verdicts if row.why is not None}:
                 run_file.explain(self.paths.pair[1], reasons)
         status = self.show.compared(found)
         if looks.stop is not None:
             raise looks.stop
         return status
+
+    def _with_lines(self, found: Comparison, run: AbRun, pair: Sides, commit: str) -> Comparison:
+        """Return `found` with the lines that are proved to be the cause of a regression.
+
+        Faults here do not change a verdict.
+        """
+        slower = {row.name for row in explain.regressions(found, run.measuring)}
+        if not slower:
+            return found
+        run.measuring.note(f"Searching the lines that slow {plural(len(slower), 'benchmark')}")
+        until, options = time.monotonic() + _LINES_S, run.measuring.options
+        options = replace(options, processes=FEWEST_OF_A_CHANGE)  # for a part of the change
+        measuring, binaries = replace(run.measuring, options=options), pair.programs[1].binaries
+        its = {name: one.path for one in binaries for name in slower.intersection(one.names)}
+        where = commit, self.paths.why, until, pair.records
+        reasons, why = dict[str, Why](), ""
+        try:
+            for row in self.searched(measuring, run.suite, its, *where).rows:
+                if proofs := _proofs(row.causes):
+                    reasons[row.name] = Why("", (), proofs)
+            if missing := len(slower - reasons.keys()):
+                of = f"{missing} of {plural(len(slower), 'slower benchmark')}"
+                why = f"No lines for {of}: scripts/warpgauge explain --hunks searches longer."
+        except (UserError, OSError) as fault:
+            words = str(of_system(fault) if isinstance(fault, OSError) else fault)
+            why = f"The lines of the change that cost time are not known: {sentence(words)}."
+        verdicts = tuple(replace(row, why=reasons.get(row.name, row.why)) for row in found.verdicts)
+        notes = (*found.notes, *([Note("lines", why)] if why else []))
+        return replace(found, verdicts=verdicts, notes=notes)
+
+
+def _proofs(causes: Iterable[Cause]) -> tuple[Proved, ...]:
+    """Return the largest of these causes, without those of so many hunks that they say little."""
+    few = [proved(cause) for cause in causes if len(cause.hunks) <= _MOST_HUNKS]
+    return tuple(sorted(few, key=lambda cause: -cause.share)[:MOST_PROVED])
+
+
+def proved(cause: Cause) -> Proved:
+    """Return what outputs show of a cause; its first new line stands for words that are missing."""
+    lines = [cut(line, LONGEST_NAME) for hunk in cause.hunks for line in hunk.lines]
+    added = [line for line in lines if line.startswith("+")]
+    words = cause.hunks[0].words or (added or lines or ["changed"])[0]
+    words += f" and {len(cause.hunks) - 1} more" if len(cause.hunks) > 1 else ""
+    places = [hunk.place for hunk in cause.hunks]
+    more = f" and {len(places) - _MOST_PLACES} more" if len(places) > _MOST_PLACES else ""
+    place = f"{', '.join(places[:_MOST_PLACES])}{more}"
+    share = cause.share.part, cause.share.low, cause.share.high
+    return Proved(words, place, tuple(lines[:MOST_LINES]), *share, cause.note)

@@ -293,7 +293,7 @@ class Bench(MeasuringCommand):
             )
             notes.append(Note("used_up", words))
         found = replace(found, notes=(*notes, *found.notes))
-        status = self.concluded(found, looks, run, sides)
+        status = self.concluded(found, looks, run, sides, commit)
         return ExitStatus.NOT_MEASURED if status is ExitStatus.OK and no_gpu else status
 
     def _self_check(self, run: AbRun) -> ExitStatus:

@@ -67,6 +67,7 @@ _ENDED = {
     "action_required": "Its job waits for a maintainer's approval",
     "startup_failure": "Its job could not start",
 }
+_BY_RUN = "explanation by the run, not checked"
 _UNKNOWN = "in the baseline, but the base did not measure it"
 _NOT_MEASURED = "in the baseline, but the run did not measure it"
 
@@ -373,5 +374,6 @@ def _marked(verdict: Verdict) -> Verdict:
     if verdict.why is None:
         return verdict
     quoted = cut(verdict.why.paragraph, _LONGEST_PARAGRAPH)
-    paragraph = f"(explanation by the run, not checked) {quoted}"
-    return replace(verdict, why=replace(verdict.why, paragraph=paragraph))
+    paragraph = f"({_BY_RUN}) {quoted}" if quoted else ""
+    proved = tuple(replace(it, note=f"{_BY_RUN} {it.note}".strip()) for it in verdict.why.proved)
+    return replace(verdict, why=replace(verdict.why, paragraph=paragraph, proved=proved))

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
+from typing import TypeAlias
 
 import msgspec
 
@@ -32,6 +33,7 @@ from warpgauge.verdict import judge
 from warpgauge.verdict.comparison import Outcome, resource_changes
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 
+Ends: TypeAlias = "tuple[Record, Record] | None"  # base and candidate
 _TIME_IS_UP = "the time is up"
 
 
@@ -134,6 +136,7 @@ class CommitPairs:
     """Measures two builds in pairs.
 
     `error` is the error probability per benchmark and pair of builds. Measuring ends at `until`.
+    `ends` are pairs of the first and the last build that were measured before, if any.
     """
 
     measuring: Measuring
@@ -143,6 +146,7 @@ class CommitPairs:
     folder: Path  # where run files are written
     error: float
     until: float = math.inf  # seconds of the monotonic clock
+    ends: Ends = None
 
     @property
     def left(self) -> float:
@@ -184,6 +188,10 @@ class CommitPairs:
         def open_rows(seen: dict[str, Seen]) -> list[str]:
             return [row for row, one in seen.items() if not (one.fault or settled(row, one))]
 
+        if self.ends is not None and (base, name) == (self.builds.names[0], self.builds.names[-1]):
+            before = compared(*self.ends)
+            if not open_rows(before):
+                return before, True
         shown = self.builds.shown
         measuring.note(f"Measuring {shown(name)} in pairs with {shown(base)}")
         looks = AbRun(measuring, self.suite, {}).compared(

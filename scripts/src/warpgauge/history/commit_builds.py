@@ -68,7 +68,7 @@ def between(root: Path, good: str, bad: str) -> list[str]:
     return [ends[0], first, *others]
 
 
-def _is_source(path: str) -> bool:
+def is_source(path: str) -> bool:
     """Whether this file of the tree may go into a program."""
     return bool(_SOURCE.match(path) and not _NO_SOURCE.match(path))
 
@@ -79,7 +79,7 @@ def _sources(root: Path, commit: str, *, is_python: bool) -> str:
         return git.require(root, "rev-parse", f"{commit}^{{tree}}")
     lines = git.require(root, "ls-tree", "-r", commit).splitlines()
     paths = {line: line.partition("\t")[2] for line in lines}
-    kept = [one for one, path in paths.items() if _is_source(path)]
+    kept = [one for one, path in paths.items() if is_source(path)]
     return hashlib.sha256("\n".join(kept).encode()).hexdigest()
 
 
@@ -257,7 +257,7 @@ class Variants(CommitBuilds):
             read = read_by(self.root / _BUILD, self.targets)
         return [
             path
-            for path in filter(_is_source, paths)
+            for path in filter(is_source, paths)
             if read is None
             or _BUILD_FILE.fullmatch(path)
             or os.path.realpath(self.root / path) in read

@@ -22,9 +22,10 @@ from typing import TypeAlias
 
 import msgspec
 
-from warpgauge.history.bisect import CommitPairs, Seen, most_steps
-from warpgauge.history.commit_builds import SameCode, Variants
+from warpgauge.history.bisect import CommitPairs, Ends, Seen, most_steps
+from warpgauge.history.commit_builds import SameCode, Variants, is_source
 from warpgauge.measure.discovery import Suite
+from warpgauge.records.row import MOST_LINES
 from warpgauge.statistics.error_rates import ALPHA
 from warpgauge.system import git
 from warpgauge.system.git import short
@@ -32,7 +33,6 @@ from warpgauge.system.text import listed, plural
 
 SEARCH_S = 600.0  # of building and measuring variants
 _STEP_S = 60.0  # of measuring one, unless its first look takes longer
-_SHOWN_LINES = 3
 _LITTLE = 0.15  # shares below are not searched
 
 _HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)$", re.MULTILINE)
@@ -87,8 +87,8 @@ class Hunk(msgspec.Struct, frozen=True):
             [f"{mark} {line.strip()}" for line in lines if line.strip()]
             for mark, lines in (("-", self.removed), ("+", self.added))
         )
-        few = max(_SHOWN_LINES - len(added), 1)
-        return [*removed[:few], *added][:_SHOWN_LINES]
+        few = max(MOST_LINES - len(added), 1)
+        return [*removed[:few], *added][:MOST_LINES]
 
 
 Part: TypeAlias = "Hunk | tuple[Part, ...]"  # of a change; a group is tried as one at first
@@ -286,11 +286,6 @@ class Share(msgspec.Struct, frozen=True):
         """Whether it is more than little: certainly, or as far as one knows."""
         return self.least > _LITTLE or (self.part > _LITTLE and self.most >= _LITTLE)
 
-    def __str__(self) -> str:
-        low, high = (f"{100 * end:.0f}" for end in (self.low, self.high))
-        interval = f" ({low} to {high} %)" if low != high else ""
-        return f"{100 * self.part:.0f} %{interval}"
-
 
 _WHOLE = Share(1.0, 1.0, 1.0, 1.0, 1.0)
 
@@ -345,15 +340,20 @@ class _Node:
     needed: tuple[Part, ...] = ()
 
 
-def find(builds: Variants, suite: Suite, folder: Path, base: str) -> Answer:
+def find(
+    builds: Variants, suite: Suite, folder: Path, base: str, until: float, ends: Ends = None
+) -> Answer:
     """Search what differs between `base` and the only commit of `builds`, the candidate.
 
-    Run files go to `folder`. Raises UserError.
+    It ends at `until`, in seconds of the monotonic clock, or after SEARCH_S. `ends` are their pairs
+    if measured before. Run files go to `folder`. Raises UserError.
     """
     measuring, candidate = builds.measuring, builds.names[0]
     difference = Difference.between(measuring.root, base, candidate)
-    builds.build(0)
-    paths = builds.that_matter(difference.files)
+    paths = [*filter(is_source, difference.files)]
+    if paths:
+        builds.build(0)
+        paths = builds.that_matter(paths)
     if not paths:
         raise SameCode(
             f"nothing that differs from {short(base)} goes into {', '.join(builds.targets)}: "
@@ -365,8 +365,8 @@ def find(builds: Variants, suite: Suite, folder: Path, base: str) -> Answer:
     builds.build(0)
     if builds.keys[0] == builds.keys[-1]:
         raise SameCode(f"{', '.join(builds.targets)} of {short(base)} and of this tree are equal")
-    error, until = ALPHA / (most * len(builds.rows)), time.monotonic() + SEARCH_S
-    pairs = CommitPairs(measuring, suite, builds, builds.journal, folder, error, until)
+    error, until = ALPHA / (most * len(builds.rows)), min(until, time.monotonic() + SEARCH_S)
+    pairs = CommitPairs(measuring, suite, builds, builds.journal, folder, error, until, ends)
     wholes, _ = pairs.measured(
         builds.names[0], candidate, builds.rows, lambda _, one: one.is_slower or one.is_no_slower
     )

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from warpgauge.records.counters import Clock
+from warpgauge.system.text import LONGEST_NAME, foreign
 
 ALSO_CHANGED = "also changed"  # in place of the cause of what explains no time
 
@@ -26,12 +27,49 @@ class Moved:
     after: str
 
 
+MOST_LINES, MOST_PROVED = 3, 10  # lines of a change, and changes, that are shown of a row
+_Fraction = Annotated[float, Meta(ge=-1000.0, le=1000.0)]
+
+
+@dataclass(frozen=True)
+class Proved:
+    """Lines of a change, and their share of a slowdown, measured by putting them back.
+
+    `words` say what changed at `place`, and `lines` are its first ones, as a diff shows them.
+    `note` says why there are several places, or what is not certain.
+    """
+
+    words: str
+    place: str
+    lines: Annotated[tuple[str, ...], Meta(max_length=MOST_LINES)]
+    share: _Fraction
+    low: _Fraction
+    high: _Fraction
+    note: str = ""
+
+    @property
+    def head(self) -> str:
+        """What changed and where, as foreign text."""
+        return f"{foreign(self.words, LONGEST_NAME)} ({foreign(self.place, LONGEST_NAME)})"
+
+    @property
+    def size(self) -> str:
+        """The share with its 95 % interval: ``98 % (95 to 101 %)``."""
+        low, high = (f"{100 * end:.0f}" for end in (self.low, self.high))
+        interval = f" ({low} to {high} %)" if low != high else ""
+        return f"{100 * self.share:.0f} %{interval}"
+
+
 @dataclass(frozen=True)
 class Why:
-    """The cause of a slowdown: a paragraph, which also names what is unknown, and what changed."""
+    """The cause of a slowdown: a paragraph, which also names what is unknown, and what changed.
+
+    The largest of the `proved` causes is the first.
+    """
 
     paragraph: str
     moved: tuple[Moved, ...] = ()
+    proved: Annotated[tuple[Proved, ...], Meta(max_length=MOST_PROVED)] = ()
 
     @property
     def cause(self) -> str:

@@ -14,10 +14,10 @@ from warpgauge.records.counters import Clock
 from warpgauge.records.model import BUILD_DIR, FILE, MANIFEST, PROGRAMS, Record, Source
 from warpgauge.records.names import FULL_SUITE
 from warpgauge.records.sessions import are_paired, newest
-from warpgauge.reports.view import is_other_project, nearby, worst
+from warpgauge.reports.view import worst
 from warpgauge.system import environment
 from warpgauge.system.git import is_full, short
-from warpgauge.system.text import inert
+from warpgauge.system.text import inert, nearby
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 from warpgauge.verdict.comparison_settings import ENOUGH_FILES
 from warpgauge.verdict.note import MOVED_ALIKE, RECORDED
@@ -237,3 +237,8 @@ def policy_entry(comparison: Comparison, worst: Verdict) -> str:
         f'request:\n\n```toml\n[[expected]]\npattern = "^{worst.name}$"\nslower_by_at_most_percent '
         f'= {math.ceil(high)}\nreason = "..."\nexpires = ...  # a date: 2027-01-31\n{gated}```\n'
     )
+
+
+def is_other_project(comparison: Comparison) -> bool:
+    """Return whether the candidate is another project's programs."""
+    return any(PROGRAMS in one.context for one in comparison.candidate.sessions.values())

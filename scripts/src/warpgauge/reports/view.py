@@ -11,11 +11,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import NamedTuple
 
 from warpgauge.records.counters import Clock
 from warpgauge.records.model import PROCESSES, PROGRAMS, Record, by_family
+from warpgauge.records.row import Proved
 from warpgauge.records.sessions import are_paired, newest
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.git import short
@@ -27,6 +27,7 @@ from warpgauge.system.text import (
     duration,
     foreign,
     inert,
+    nearby,
     of_limit,
     percent,
     percent_number,
@@ -119,7 +120,7 @@ class Numbers(NamedTuple):
 
 @dataclass(frozen=True)
 class Row:
-    """A benchmark; its likely `causes` are in words, the one that explains most first."""
+    """A benchmark; the `causes` are in words: the largest proved one, or the likely ones."""
 
     verdict: Verdict
     causes: tuple[str, ...] = ()
@@ -140,6 +141,10 @@ class Row:
     @property
     def cause(self) -> str:
         return "; ".join(self.causes)
+
+    @property
+    def proved(self) -> tuple[Proved, ...]:
+        return self.verdict.why.proved if self.verdict.why else ()
 
     @property
     def numbers(self) -> Numbers:
@@ -185,7 +190,8 @@ class Row:
         bound = bound_words(self.verdict) if self.word == WITHIN else ""
         change = f"{shown.change} (95 % interval {shown.interval}), {shown.old} → {shown.new}"
         limit = f"{shown.limit} of the limit" if shown.limit and shown.change else ""
-        cause = f"likely cause: {self.cause}" if self.causes else ""
+        likely = "" if self.proved else "likely "
+        cause = f"{likely}cause: {self.cause}" if self.causes else ""
         parts = (bound, *self.reasons, change if shown.change else "", limit, cause)
         return cut(plain("; ".join(filter(None, parts))), LONGEST_TEXT) or self.word
 
@@ -220,12 +226,13 @@ class View:
 
     @cached_property
     def groups(self) -> list[Group]:
-        """The rows by verdict and cause, the worst first; none if everything was refused."""
+        """The rows by verdict and cause, the worst first, but those without a cause last."""
         found: dict[tuple[str, str], list[Row]] = {}
-        for row in [] if self.is_refused else sorted(self.every_row, key=lambda r: rank(r.verdict)):
+        for row in self.rows:
             cause = (row.cause or NO_CAUSE) if row.verdict.is_changed else ""
             found.setdefault((row.word, cause), []).append(row)
-        return [Group(*key, tuple(rows)) for key, rows in found.items()]
+        last = sorted(found, key=lambda key: (_ORDER.index(key[0]), key[1] == NO_CAUSE))
+        return [Group(*key, tuple(found[key])) for key in last]
 
     @cached_property
     def every_row(self) -> list[Row]:
@@ -235,10 +242,11 @@ class View:
 
     @cached_property
     def rows(self) -> list[Row]:
-        return [row for group in self.groups for row in group.rows]
+        """The rows, the worst first; none if everything was refused."""
+        return [] if self.is_refused else sorted(self.every_row, key=lambda row: rank(row.verdict))
 
     def of(self, *words: str) -> list[Row]:
-        return [row for group in self.groups if group.word in words for row in group.rows]
+        return [row for row in self.rows if row.word in words]
 
     @property
     def unmeasured(self) -> list[Row]:
@@ -260,12 +268,15 @@ class View:
 
 
 def _causes(comparison: Comparison, verdict: Verdict) -> Iterator[str]:
-    """Yield the likely causes of a change in words, the one that explains most first.
+    """Yield the largest proved cause of a change, or else the likely ones, the largest first.
 
     First comes the cause that was found by looking into the change. Then come resources that
     differ, else the environment, and whether the code is the same.
     """
     if not verdict.is_changed and not verdict.accepted:
+        return
+    if verdict.why is not None and verdict.why.proved:
+        yield verdict.why.proved[0].head
         return
     yield from [f"energy {verdict.energy}"] if verdict.fails_on_energy else []
     if verdict.why is not None and verdict.why.cause:
@@ -480,17 +491,3 @@ def gpu_name(record: Record) -> str:
 def differences_beside(comparison: Comparison) -> list[tuple[str, str, str]]:
     """Return what differs between the contexts and the two `side`s do not show, not yet inert."""
     return [astuple(one) for one in comparison.differences if one.key not in ("commit", "dirty")]
-
-
-def nearby(path: Path) -> Path:
-    """Return the path relative to the working directory if it lies there."""
-    try:
-        here = Path.cwd()
-    except OSError:  # the working directory was removed
-        return path
-    return path.relative_to(here) if path.is_relative_to(here) else path
-
-
-def is_other_project(comparison: Comparison) -> bool:
-    """Return whether the candidate is another project's programs."""
-    return any(PROGRAMS in one.context for one in comparison.candidate.sessions.values())

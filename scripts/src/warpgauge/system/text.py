@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from pathlib import Path
 
 _TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
@@ -214,3 +215,12 @@ def listed(names: Sequence[str]) -> str:
     first = ", ".join(quoted(name, _LONGEST_NAMED) for name in names[:_NAMED])
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return inert(f"{first}{more}")
+
+
+def nearby(path: Path) -> Path:
+    """Return the path relative to the working directory if it lies there."""
+    try:
+        here = Path.cwd()
+    except OSError:  # the working directory was removed
+        return path
+    return path.relative_to(here) if path.is_relative_to(here) else path

@@ -257,14 +257,10 @@ def by_code(name: str, pair: Pair, why: str) -> Reason:
     return Reason(name, code=changes, of_program=counts, missing=(why,))
 
 
-def of_regressions(
-    found: Comparison, sides: Callable[[], Sides], measuring: Measuring, folder: Path
-) -> Comparison:
-    """Return `found` with a reason for each regression that pairs have shown by its time.
+def regressions(found: Comparison, measuring: Measuring) -> list[Verdict]:
+    """Return the regressions that pairs have shown by their time, the worst first.
 
-    `folder` gets a folder for each, with the change of its machine code and the traces. Faults here
-    do not change a verdict. Runs with injected extra work are not explained, nor programs that use
-    no GPU, of which the profilers know nothing.
+    There are none to explain without a GPU, or with injected extra work.
     """
     slower = [
         (one.change.ratio, one)
@@ -272,32 +268,51 @@ def of_regressions(
         if one.outcome is Outcome.REGRESSION and one.by_time is None and one.change and one.in_pairs
     ]
     slower.sort(key=lambda both: -both[0])
-    if not slower or measuring.options.inject or not process.has_gpu():
-        return found
-    began, reasons = time.monotonic(), dict[str, Why | None]()
-    for number, (slowdown, verdict) in enumerate(slower, 1):
-        name = inert(verdict.name)
+    explains = not measuring.options.inject and process.has_gpu()
+    return [one for _, one in slower] if explains else []
+
+
+def of_regressions(
+    found: Comparison,
+    sides: Callable[[], Sides],
+    measuring: Measuring,
+    folder: Path,
+    seconds: float = math.inf,
+) -> Comparison:
+    """Return `found` with a reason for each of its `regressions`, gathered in these `seconds`.
+
+    Those with a proved cause are last. `folder` gets a folder for each, with the change of its
+    machine code and the traces. Faults here do not change a verdict. Programs that use no GPU, of
+    which the profilers know nothing, are not explained.
+    """
+    began, budget, reasons = time.monotonic(), min(BUDGET_S, seconds), dict[str, Why]()
+    slower = sorted(regressions(found, measuring), key=lambda one: bool(one.why and one.why.proved))
+    for number, verdict in enumerate(slower, 1):
+        name, proved = inert(verdict.name), verdict.why.proved if verdict.why else ()
         try:
-            left = BUDGET_S - (time.monotonic() - began)
+            left = budget - (time.monotonic() - began)
             if left <= 0.0:
-                raise UserError(f"the {duration(BUDGET_S)} for all explanations are used up")
+                raise UserError(f"the {duration(budget)} for all explanations are used up")
             own = folder / f"{number}-{file_name(verdict.name)}"
-            seconds = min(left, _EACH_S)
-            reasons[verdict.name] = _why(verdict.name, slowdown, sides(), measuring, seconds, own)
+            why = _why(verdict, sides(), measuring, min(left, _EACH_S), own)
+            if why is not None:
+                reasons[verdict.name] = replace(why, proved=proved)
         except (UserError, OSError) as fault:
-            reasons[verdict.name] = Why(f"{name} is not explained: {_words(fault)}.")
-    verdicts = (replace(one, why=reasons.get(one.name)) for one in found.verdicts)
+            if not proved:
+                reasons[verdict.name] = Why(f"{name} is not explained: {_words(fault)}.")
+    verdicts = (replace(one, why=reasons.get(one.name, one.why)) for one in found.verdicts)
     return replace(found, verdicts=tuple(verdicts))
 
 
 def _why(
-    name: str, slowdown: float, sides: Sides, measuring: Measuring, seconds: float, folder: Path
+    verdict: Verdict, sides: Sides, measuring: Measuring, seconds: float, folder: Path
 ) -> Why | None:
+    name, change = verdict.name, verdict.change
     base, candidate = (one.only([name]).binaries for one in sides.programs)
     before, after = (record.rows.get(name) for record in sides.records)
-    if not (base and candidate and before and after):
+    if not (base and candidate and before and after and change):
         raise UserError("its programs or run files no longer exist")
-    measured, pair = Measured(before, after, slowdown), (base[0], candidate[0])
+    measured, pair = Measured(before, after, change.ratio), (base[0], candidate[0])
     if not any(program.needs_gpu for program in pair):
         return None
     measuring.note(f"Looking into {inert(name)}")

@@ -15,8 +15,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from warpgauge.records.counters import SOURCE_LINE
+from warpgauge.reports.advice import is_other_project
 from warpgauge.reports.format import Format
-from warpgauge.reports.view import View, headline, is_other_project
+from warpgauge.reports.view import View, headline
 from warpgauge.system.environment import ROOT
 from warpgauge.system.text import inert, plain
 from warpgauge.verdict.comparison import UNMEASURED, Comparison, Verdict

@@ -19,10 +19,10 @@ from warpgauge.records.model import Record, Session, Source
 from warpgauge.records.row import Why
 from warpgauge.records.sessions import newest_last
 from warpgauge.reports.format import Format
-from warpgauge.reports.view import headline, nearby, worst
+from warpgauge.reports.view import headline, worst
 from warpgauge.system import contract
 from warpgauge.system.errors import ExitStatus
-from warpgauge.system.text import plain
+from warpgauge.system.text import nearby, plain
 from warpgauge.verdict import comparison as judged
 from warpgauge.verdict.comparison import (
     ContextDifference,

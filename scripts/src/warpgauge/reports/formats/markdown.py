@@ -142,7 +142,8 @@ def _sections(view: View, sources: Sources) -> Iterator[Section]:
     others = [row for row in (*view.unmeasured, *view.of(ACCEPTED)) if row is not view.decisive]
     new, within = view.of("new"), view.of(WITHIN)
     if len(slower) > 1:  # the top says all of one
-        yield _by_cause(slower, sources)
+        yield _by_cause(view, sources)
+    yield _lines(slower)
     lines = [f"- {_in_a_line(row, sources)}" for row in others]
     yield Section(lines).folded_if_long(_counted(others))
     rows = _table(changed, _CHANGED, sources)
@@ -159,9 +160,9 @@ def _counted(rows: Sequence[Row]) -> str:
     return " · ".join(f"{count} {word}" for word, count in counts.items())
 
 
-def _by_cause(slower: Sequence[Row], sources: Sources) -> Section:
+def _by_cause(view: View, sources: Sources) -> Section:
     groups: dict[str, list[Row]] = {}
-    for row in slower:
+    for row in (row for group in view.groups if group.word == "slower" for row in group.rows):
         groups.setdefault(_brief(row) or views.NO_CAUSE, []).append(row)
     lines = []
     for cause, (first, *more) in groups.items():
@@ -197,8 +198,20 @@ def _table(rows: Sequence[Row], columns: _Columns, sources: Sources = _NO_LINKS)
     return Section(lines, head)
 
 
+def _lines(rows: Sequence[Row]) -> Section:
+    """Return the lines of each proved cause, and its shares."""
+    shares: dict[str, list[str]] = {}
+    for row in rows:
+        for cause in row.proved:
+            shown = "<br>".join([shown_as(cause.head, code), *map(code, cause.lines)])
+            note = cause.note and f" ({code(cause.note)})"
+            shares.setdefault(shown, []).append(f"{cause.size} of {name(row.name)}{note}")
+    lines = [f"- {shown}<br>{'; '.join(of)}" for shown, of in shares.items()]
+    return Section(lines).folded("The lines that cost time, and their shares")
+
+
 def _why(view: View) -> Section:
-    paragraphs = [row.verdict.why.paragraph for row in view.rows if row.verdict.why is not None]
+    paragraphs = [why.paragraph for row in view.rows if (why := row.verdict.why) and why.paragraph]
     texts = [cut(" ".join(inert(words).split()), _LONGEST_REASON) for words in paragraphs]
     lines = [f"- {code(text, _LONGEST_REASON)}" for text in texts]
     return Section(lines).folded_if_long(f"Why it is slower: {plural(len(lines), 'benchmark')}")

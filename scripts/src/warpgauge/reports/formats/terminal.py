@@ -59,7 +59,8 @@ def render(comparison: Comparison, console: Console, *, verbose: bool = False) -
     if view.rows:
         console.print()
         _table(view, console, verbose)
-    if reasons := [one.why.paragraph for one in comparison.verdicts if one.why]:
+    reasons = [one.why.paragraph for one in comparison.verdicts if one.why and one.why.paragraph]
+    if reasons:
         print_text(console, "\nWhy it is slower", style="bold")
         for paragraph in reasons:
             print_text(console, inert(cut(paragraph, LONGEST_TEXT)), indent=2)
@@ -120,6 +121,11 @@ def _table(view: View, console: Console, verbose: bool) -> None:
             print_text(console, columns.line(lines[row.name]))
             if row.details:
                 print_text(console, text.plain("; ".join(row.details)), indent=6, style="dim")
+            for cause in row.proved if verbose else ():
+                head = f"{cause.size} of it: {text.plain(cause.head)}"
+                for line in filter(None, (head, *cause.lines, cause.note)):
+                    cut_line = inert(cut(line, text.LONGEST_NAME))
+                    print_text(console, cut_line, indent=6, style="dim")
     if len(logs) > 1:
         of_cpu = f", CPU {_mean(cpu_logs)}" if len(cpu_logs) == len(logs) else ""
         print_text(console, f"geometric mean of {len(logs)} changes: {_mean(logs)}{of_cpu}")
