@@ -68,7 +68,7 @@ def next_step(comparison: Comparison) -> tuple[Step, ...]:
     for failed in _of(comparison, Outcome.ERROR) if ours and not is_refused else ():
         row = rows.get(failed.name)
         if row is not None and row.error is not None and not row.skipped:
-            if row.counters.get(counters.NOT_LISTED) and is_other_project(comparison):
+            if row.counters.get(counters.NOT_LISTED) and comparison.is_other_project:
                 if not is_harmless(row.name):
                     return (Step("Correct the program, or leave it out with --programs."),)
                 without = f"{_measured(comparison)} --programs='-^{row.name}$'"
@@ -123,7 +123,7 @@ def _bound(comparison: Comparison, undecided: Sequence[Verdict]) -> Step:
     if MANIFEST in context:
         words = "To bound them, measure more processes, or record another session:"
         command += " --budget 5m"
-    elif is_other_project(comparison) or BUILD_DIR in context:
+    elif comparison.is_other_project or BUILD_DIR in context:
         command = _ab(comparison) or _AB_FOLDERS
     elif commit:
         command += f" --against {commit}"
@@ -133,7 +133,7 @@ def _bound(comparison: Comparison, undecided: Sequence[Verdict]) -> Step:
 def _look_into(comparison: Comparison, slowest: Verdict) -> Step:
     """Return how to measure a regression again, if possible with what moved in it."""
     base, context = _base(comparison), newest(comparison.candidate).context
-    by_code = is_other_project(comparison) or {BUILD_DIR, MANIFEST} & context.keys()
+    by_code = comparison.is_other_project or {BUILD_DIR, MANIFEST} & context.keys()
     if not base or by_code or slowest.by_time is not None or not is_harmless(slowest.name):
         return Step("To reproduce:", _command(comparison, [slowest]))
     file = [_folder(context[FILE], FILE.upper())] if FILE in context else []
@@ -229,7 +229,7 @@ def policy_entry(comparison: Comparison, worst: Verdict) -> str:
     is_usable = 0.0 < high < LARGEST_PERCENT - 1 and not worst.fails_on_energy
     if not is_harmless(worst.name) or not is_usable:
         return ""
-    other = is_other_project(comparison)
+    other = comparison.is_other_project
     where = "the project's policy file" if other else "`baselines/policy.toml`"
     gated = "resources = true\n" if worst.by_time is not None else ""
     return (
@@ -237,8 +237,3 @@ def policy_entry(comparison: Comparison, worst: Verdict) -> str:
         f'request:\n\n```toml\n[[expected]]\npattern = "^{worst.name}$"\nslower_by_at_most_percent '
         f'= {math.ceil(high)}\nreason = "..."\nexpires = ...  # a date: 2027-01-31\n{gated}```\n'
     )
-
-
-def is_other_project(comparison: Comparison) -> bool:
-    """Return whether the candidate is another project's programs."""
-    return any(PROGRAMS in one.context for one in comparison.candidate.sessions.values())

@@ -11,11 +11,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from warpgauge.records.counters import Clock
 from warpgauge.records.model import PROCESSES, PROGRAMS, Record, by_family
-from warpgauge.records.row import Proved
 from warpgauge.records.sessions import are_paired, newest
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.git import short
@@ -46,6 +45,9 @@ from warpgauge.verdict.comparison import (
     Verdict,
     exit_status,
 )
+
+if TYPE_CHECKING:
+    from warpgauge.records.row import Proved
 
 ACCEPTED, CONTROL, WITHIN = "accepted", "control", Outcome.PASS.word
 NOT_SLOWER = "not slower"  # within tolerance, and the bound is below zero

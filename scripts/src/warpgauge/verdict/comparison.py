@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from warpgauge.records.benchmark_filter import NOT_BUILT
 from warpgauge.records.counters import RESOURCES, Clock
-from warpgauge.records.model import Record
+from warpgauge.records.model import PROGRAMS, Record
 from warpgauge.statistics.error_rates import ALPHA
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.text import inert, percent, plural, quantity, span
@@ -274,6 +274,11 @@ class Comparison:
     def is_of_plain_files(self) -> bool:
         """Whether a side is a file that warpgauge did not write."""
         return self.baseline.source.is_plain or self.candidate.source.is_plain
+
+    @property
+    def is_other_project(self) -> bool:
+        """Whether the candidate is another project's programs."""
+        return any(PROGRAMS in one.context for one in self.candidate.sessions.values())
 
     @property
     def judged(self) -> int:

@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from warpgauge.records.counters import SOURCE_LINE
-from warpgauge.reports.advice import is_other_project
 from warpgauge.reports.format import Format
 from warpgauge.reports.view import View, headline
 from warpgauge.system.environment import ROOT
@@ -69,7 +68,7 @@ def place(root: Path, comparison: Comparison, verdict: Verdict) -> dict[str, obj
 
     Empty without a file, and for another project's programs, whose families are not ours.
     """
-    if is_other_project(comparison) or not _FAMILY.fullmatch(verdict.family):
+    if comparison.is_other_project or not _FAMILY.fullmatch(verdict.family):
         return {}
     files = [f"benchmarks/{verdict.family}{suffix}" for suffix in (".cu", ".cpp")]
     line = verdict.counters.get(SOURCE_LINE, 0.0)
