@@ -22,9 +22,10 @@ from warpgauge.external.program import ExternalKernels
 from warpgauge.history import hunks
 from warpgauge.history.commit_builds import Variants
 from warpgauge.history.hunks import Answer, Cause, Hunk, RowCauses
-from warpgauge.measure import discovery, journal, machine_context, selection, toolkit
+from warpgauge.measure import discovery, machine_context, selection, toolkit
 from warpgauge.measure.ab_run import AbRun, Side
 from warpgauge.measure.discovery import Binary
+from warpgauge.measure.journal import Journal
 from warpgauge.measure.measuring import Built, Measuring
 from warpgauge.records import load
 from warpgauge.records.benchmark_filter import hint, matches, matching
@@ -35,7 +36,7 @@ from warpgauge.system import git, process, streams
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
 from warpgauge.system.locks import alone
-from warpgauge.system.text import clause, inert, listed, named, typed
+from warpgauge.system.text import clause, file_name, inert, listed, named, typed
 from warpgauge.verdict.comparison import Comparison, Outcome
 from warpgauge.why import cupti, explain, reason, trace_views
 from warpgauge.why.machine_code import architecture_of, listing
@@ -188,10 +189,17 @@ class _ExplainCommand(MeasuringCommand):
         owners = {_owner("this build", programs, name, measuring).path: name for name in names}
         suite = measuring.suite_of([its for its in programs if its.path in owners])
         measuring = self.ready(measuring, suite.known.get("gpu_uuid", ""), held)
-        candidate, own = git.working_tree(self.root), journal.scratch(measuring.scratch)
+        candidate, uuid = git.working_tree(self.root), suite.known.get("gpu_uuid", "")
+        name = file_name(f"hunks-{short(commit)}-{short(candidate)}", uuid, *names)
+        there = Journal(RunPaths(self.runs / f"{name}.json").journal)
+        if there.folder.exists():
+            measuring.note(f"Continuing the search in {os.path.relpath(there.folder)}.")
         targets = sorted(path.name for path in owners)
-        builds = Variants(measuring, own, [candidate], names, targets=targets)
-        return hunks.find(builds, suite, self.paths.folder, commit)
+        builds = Variants(measuring, there, [candidate], names, base=commit, targets=targets)
+        found = hunks.find(builds, suite, self.paths.folder)
+        if not found.stopped:
+            there.remove()
+        return found
 
     def _reasons(
         self, measuring: Measuring, held: ExitStack, given: Comparison | None, names: Sequence[str]
@@ -352,6 +360,9 @@ def _hunk_lines(found: Answer) -> Iterator[str]:
     yield from ["", *others] if others else []
     if found.left_out:
         yield f"Left out, because these programs are not built from it: {listed(found.left_out)}"
+    if found.stopped:
+        places = [hunk.place for hunk in found.following]
+        yield f"Stopped: {found.stopped}. The same command goes on, with {listed(places)} put back"
     for back, fault in found.broken:
         places = [hunk.place for hunk in back]
         yield f"With {listed(places)} put back, {fault}"
