@@ -19,6 +19,7 @@ from warpgauge.commands import explain, measuring_command
 from warpgauge.history import hunks
 from warpgauge.history.bisect import CommitPairs, Seen
 from warpgauge.measure import manifest
+from warpgauge.measure.build import PRESETS
 from warpgauge.records import load
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.verdict.comparison import Outcome
@@ -43,6 +44,7 @@ class Tree(GitRepository):
     """
 
     built_trees: list[str] = field(default_factory=list)
+    settings: list[Sequence[str]] = field(default_factory=list)  # of each build
     times: dict[str, dict[str, float]] = field(default_factory=dict)  # by commit
 
     def sources(self, **changed: str) -> None:
@@ -63,11 +65,17 @@ class Tree(GitRepository):
         self.git("commit", "--quiet", "--message", "a commit")
         return self.git("rev-parse", "HEAD")
 
-    def build(self, root: Path, preset: str, say: Callable[[str], None], *rest: object) -> None:
+    def build(self, root: Path, preset: str, say: Callable[[str], None], *rest: Any) -> None:  # noqa: ANN401
+        settings: Sequence[str] = rest[0] if rest else ()
         paths = [path for path in sorted(root.rglob("*.cu*")) if "build" not in path.parts[-3:]]
         paths = [path for path in paths if root / "build" not in path.parents]
         content = "".join(path.read_bytes().decode(errors="replace") for path in paths)
-        code = _COMMENT.sub("", content)
+        presets = root / PRESETS
+        code = _COMMENT.sub("", content) + (presets.read_text() if presets.exists() else "")
+        for setting in settings:
+            key, _, value = setting.removeprefix("-D").partition("=")
+            code = re.sub(f'"{key}": ".*"', f'"{key}": "{value}"', code)
+        self.settings.append(settings)
         self.built_trees.append(code)
         defined = set(re.findall(r"defines\((\w+)\)", code))
         if missing := set(re.findall(r"uses\((\w+)\)", code)) - defined:
@@ -78,6 +86,8 @@ class Tree(GitRepository):
         for row, one, other, factor in re.findall(r'both\("(\S+)", (\w), (\w), ([\d.]+)\)', code):
             if {f"flag({one})", f"flag({other})"} <= {*re.findall(r"flag\(\w\)", code)}:
                 times[row] *= float(factor)
+        if '"CMAKE_CUDA_FLAGS": "slow"' in code:
+            times[BUSY] *= 1.1
         if either := re.search(r'either\("(\S+)", ([\d.]+)\)', code):
             times[either[1]] *= float(either[2])
         self.times[self.git("-C", str(root), "rev-parse", "HEAD")] = times
@@ -286,9 +296,55 @@ def test_the_terminal_shows_lines_shares_and_what_was_not_put_back(tree: Tree) -
     out = tree.output()[0]
     assert f"({place(2)}) - return 0; + {slow()}" in out
     assert "+10.0 %" in out
-    assert "100 % (96 to 104 %) of it" in out
+    assert "100 % (97 to 103 %) of it" in out
     assert "docs/page.md" in out
     assert "vector_threads" not in out
+
+
+def test_a_build_option_is_a_hunk_and_the_settings_of_this_machine_stay(tree: Tree) -> None:
+    """The cache of this build has both; there, the preset's would hide the other one."""
+    preset = '{{\n"CMAKE_CUDA_FLAGS": "{}",\n"other": {}\n}}\n'
+    tree.file(PRESETS, preset.format("fast", 1))
+    tree.save()
+    tree.file(PRESETS, preset.format("slow", 1))
+    tree.sources(f1=innocent(1), f7=innocent(7))
+    cache = "CMAKE_CUDA_FLAGS:STRING=slow\nCMAKE_CUDA_ARCHITECTURES:STRING=90\n"
+    tree.file("build/release/CMakeCache.txt", cache)
+    assert tree.causes().keys() == {(f"{PRESETS}:2",)}
+    assert all("-DCMAKE_CUDA_ARCHITECTURES=90" in given for given in tree.settings[1:])
+
+
+def test_a_search_that_was_stopped_goes_on_where_it_was(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree.sources(**{**EVERY, "f4": slow()})
+    measured, limit = list[str](), 3
+
+    def few(
+        pairs: CommitPairs, base: str, name: str, rows: Sequence[str], settled: object
+    ) -> object:
+        if (known := pairs.journal.find(["seen", base, name, *rows], dict[str, Seen])) is not None:
+            return known, True
+        measured.append(base)
+        if len(measured) == limit:
+            monkeypatch.setattr(CommitPairs, "left", 0.0)
+        seen, is_final = tree.measured(base, name, rows, settled)
+        pairs.journal.keep(["seen", base, name, *rows], seen)
+        return seen, is_final
+
+    left = CommitPairs.left
+    monkeypatch.setattr(CommitPairs, "measured", few)
+    first = tree.explain(BUSY)
+    assert first["stopped"]
+    assert first["following"]
+    monkeypatch.setattr(CommitPairs, "left", left)
+    assert tree.causes().keys() == {(place(4),)}
+    assert len(measured) == len(set(measured)) > limit
+    trees = tree.built_trees[1:]  # without this tree, which is built each time
+    assert len(trees) - 1 == len(set(trees))
+    limit = 0
+    tree.explain(BUSY)
+    assert len(measured) > len(set(measured))  # a search that ended leaves nothing
 
 
 def test_a_commit_can_be_explained_against_a_merge_and_files_that_git_ignores_do_not_count(
@@ -310,9 +366,14 @@ def test_a_commit_can_be_explained_against_a_merge_and_files_that_git_ignores_do
 def test_when_the_time_is_up_the_rest_is_named(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     tree.sources(f1=innocent(1), f2=slow(), f9=innocent(9))
     monkeypatch.setattr(hunks, "SEARCH_S", 0.0)
-    ((places, cause),) = tree.causes().items()
-    assert set(places) == {place(1), place(2), place(9)}
-    assert "the time is up" in cause["note"]
+    found = tree.explain(BUSY)
+    ((cause,),) = (row["causes"] for row in found["rows"])
+    assert set(cause["places"]) == {place(1), place(2), place(9)}
+    assert cause["note"]
+    assert "the time is up" in found["stopped"]
+    assert [hunk["function"] for hunk in found["following"]] == ["int f1() {"]
+    assert explain.main([BUSY, "--against=HEAD", "--hunks"], tree.root) is ExitStatus.OK
+    assert f"goes on, with '{place(1)}' put back" in tree.output()[0]
 
 
 def test_what_is_not_slower_has_no_cause(tree: Tree) -> None:

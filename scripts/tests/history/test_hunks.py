@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from warpgauge.history.bisect import Seen
-from warpgauge.history.hunks import Difference, Hunk, Share, hunks_of, spliced
+from warpgauge.history.bisect import Seen, Share
+from warpgauge.history.hunks import Difference, Hunk, Hunks, spliced
 from warpgauge.system import git
 from warpgauge.verdict.comparison import Outcome
 
@@ -52,8 +52,8 @@ def between(clone: Path, old: Files, new: Files) -> Difference:
     return Difference.between(clone, commit(clone, old), commit(clone, new))
 
 
-def every_hunk(difference: Difference) -> list[Hunk]:
-    return hunks_of(difference.parts([*difference.files]))
+def every_hunk(difference: Difference) -> Hunks:
+    return difference.hunks([*difference.files])
 
 
 @given(st.lists(st.tuples(st.booleans(), _FEW, _FEW), max_size=8), st.sets(st.integers(0, 7)))
@@ -121,17 +121,15 @@ def test_one_hunk_is_put_back_between_others(clone: Path) -> None:
         assert difference.without(back, clone) == commit(clone, {"a": text})
 
 
-def test_hunks_of_a_function_and_of_a_new_or_removed_name_are_tried_together(clone: Path) -> None:
+def test_hunks_of_a_new_or_removed_name_are_tried_together(clone: Path) -> None:
     body = "void {}() {{\n  1;\n  2;\n  3;\n{}}}\n"
     old = "".join(body.format(name, "  int x;\n" * 3) for name in "fghi")
     new = old.replace("void f() {\n  1;", "void f() {\n  made;", 1)
     new = new.replace("void h() {\n  1;\n  2;\n  3;", "void h() {\n  made;\n  2;\n  // other", 1)
     new = new.replace("void i() {\n  1;", "void i() {\n  x;  // made", 1)
     difference = between(clone, {"a.cu": old.encode()}, {"a.cu": new.encode()})
-    sizes = [
-        1 if isinstance(part, Hunk) else len(hunks_of(part)) for part in difference.parts(["a.cu"])
-    ]
-    assert sorted(sizes) == [1, 3]
+    _, groups = difference.named(every_hunk(difference))
+    assert [{hunk.place for hunk in group} for group in groups] == [{"a.cu:2", "a.cu:18"}]
 
 
 def test_hunks_of_comments_and_blank_lines_are_left_out(clone: Path) -> None:
@@ -145,8 +143,8 @@ def test_a_new_file_and_what_includes_it_are_tried_together(clone: Path) -> None
     old = {"a.cu": b"int x;\n", "b.cu": b"1\n"}
     new = {"a.cu": b'#include "made.cuh"\nint x;\n', "b.cu": b"2\n", "made.cuh": b"int x;\n"}
     difference = between(clone, old, new)
-    groups = [{hunk.path for hunk in hunks_of([part])} for part in difference.parts([*new])]
-    assert sorted(groups, key=len) == [{"b.cu"}, {"a.cu", "made.cuh"}]
+    _, groups = difference.named(every_hunk(difference))
+    assert [{hunk.path for hunk in group} for group in groups] == [{"a.cu", "made.cuh"}]
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,7 @@ from warpgauge.history.hunks import Answer, Cause, Hunk, RowCauses
 from warpgauge.measure import discovery, journal, machine_context, selection, toolkit
 from warpgauge.measure.ab_run import AbRun, Side
 from warpgauge.measure.discovery import Binary
+from warpgauge.measure.journal import Journal
 from warpgauge.measure.measuring import Built, Measuring
 from warpgauge.records import load
 from warpgauge.records.benchmark_filter import hint, matches, matching
@@ -40,7 +41,7 @@ from warpgauge.system import environment, git, process, streams
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
 from warpgauge.system.locks import alone
-from warpgauge.system.text import clause, inert, listed, named, plain, typed
+from warpgauge.system.text import clause, file_name, inert, listed, named, plain, typed
 from warpgauge.verdict.comparison import Comparison, ContextDifference, Outcome
 from warpgauge.verdict.incompatibility import newest_of
 from warpgauge.why import cupti, explain, reason, trace_views
@@ -209,7 +210,17 @@ class _ExplainCommand(MeasuringCommand):
         owners = {name: _owner("this build", programs, name, measuring).path for name in names}
         suite = measuring.suite_of([its for its in programs if its.path in owners.values()])
         measuring = self.ready(measuring, suite.known.get("gpu_uuid", ""), held)
-        return self.searched(measuring, suite, owners, commit, self.paths.folder)
+        uuid = suite.known.get("gpu_uuid", "")
+        name = file_name(
+            f"hunks-{short(commit)}-{short(git.working_tree(self.root))}", uuid, *names
+        )
+        there = Journal(RunPaths(self.runs / f"{name}.json").journal)
+        if there.folder.exists():
+            measuring.note(f"Continuing the search in {os.path.relpath(there.folder)}.")
+        found = self.searched(measuring, suite, owners, commit, self.paths.folder, there)
+        if not found.stopped:
+            there.remove()
+        return found
 
     def _reasons(
         self, measuring: Measuring, held: ExitStack, given: Comparison | None, names: Sequence[str]
@@ -435,6 +446,9 @@ def _hunk_lines(found: Answer) -> Iterator[str]:
     yield from ["", *others] if others else []
     if found.left_out:
         yield f"Left out, because these programs are not built from it: {listed(found.left_out)}"
+    if found.stopped:
+        places = [hunk.place for hunk in found.following]
+        yield f"Stopped: {found.stopped}. The same command goes on, with {listed(places)} put back"
     for back, fault in found.broken:
         places = [hunk.place for hunk in back]
         yield f"With {listed(places)} put back, {fault}"

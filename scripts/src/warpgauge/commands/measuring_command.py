@@ -32,7 +32,7 @@ from warpgauge.measure import options as measurement
 from warpgauge.measure.ab_run import AbRun, Looks, Side, open_rows
 from warpgauge.measure.discovery import Suite
 from warpgauge.measure.gpu_watch import GpuWatch, keep_open
-from warpgauge.measure.journal import SUFFIX
+from warpgauge.measure.journal import SUFFIX, Journal
 from warpgauge.measure.measuring import Budget, Measuring
 from warpgauge.measure.options import MeasurementOptions
 from warpgauge.measure.runner import PersistentThrottling
@@ -304,14 +304,15 @@ class MeasuringCommand:
         rows: Mapping[str, Path],
         base: str,
         folder: Path,
+        steps: Journal,
         until: float = math.inf,
         ends: Ends = None,
     ) -> Answer:
         """Search the lines that made rows of these programs slower. Raises UserError."""
-        candidate, own = git.working_tree(self.root), journal.scratch(measuring.scratch)
+        candidate = git.working_tree(self.root)
         targets = sorted({path.name for path in rows.values()})
-        builds = Variants(measuring, own, [candidate], [*rows], targets=targets)
-        return hunks.find(builds, suite, folder, base, until, ends)
+        builds = Variants(measuring, steps, [candidate], [*rows], base=base, targets=targets)
+        return hunks.find(builds, suite, folder, until, ends)
 
     def concluded(
         self,
@@ -352,7 +353,7 @@ class MeasuringCommand:
         options = replace(options, processes=FEWEST_OF_A_CHANGE)  # for a part of the change
         measuring, binaries = replace(run.measuring, options=options), pair.programs[1].binaries
         its = {name: one.path for one in binaries for name in slower.intersection(one.names)}
-        where = commit, self.paths.why, until, pair.records
+        where = commit, self.paths.why, journal.scratch(measuring.scratch), until, pair.records
         reasons, why = dict[str, Why](), ""
         try:
             for row in self.searched(measuring, run.suite, its, *where).rows:

@@ -34,6 +34,7 @@ from warpgauge.verdict.comparison import Outcome, resource_changes
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 
 Ends: TypeAlias = "tuple[Record, Record] | None"  # base and candidate
+LITTLE = 0.15  # shares below are not searched
 _TIME_IS_UP = "the time is up"
 
 
@@ -112,6 +113,57 @@ class Seen(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         return self.fault or f"{percent(self.change)} ({span(self.low, self.high)})"
+
+
+class Share(msgspec.Struct, frozen=True):
+    """The part of a row's slowdown that hunks account for, with its 95 % interval.
+
+    It is below `least`, and above `most`, each with at most a step's error probability.
+    """
+
+    part: float = 0.0
+    low: float = 0.0
+    high: float = 0.0
+    least: float = 0.0
+    most: float = 0.0
+
+    @staticmethod
+    def of(seen: Seen, whole: Seen) -> Share:
+        """The share of what `seen` put back in the `whole` slowdown."""
+        own, other = (
+            Share(*(math.log1p(max(end, -0.99)) for end in msgspec.structs.astuple(one)[1:-1]))
+            for one in (seen, whole)
+        )
+        # To first order, in units of the whole slowdown.
+        return own._and(other, own.part / other.part, own.part / other.part, 1.0 / other.part)
+
+    def __sub__(self, other: Share) -> Share:
+        return self._and(other, self.part - other.part)
+
+    def _and(self, other: Share, part: float, factor: float = 1.0, unit: float = 1.0) -> Share:
+        """This `part`, from this one and a factor of the other, which err independently."""
+
+        def end(own: float, its: float, sign: float) -> float:
+            error = math.hypot(own - self.part, factor * (its - other.part))
+            return part + sign * unit * error
+
+        low, high = end(self.low, other.high, -1.0), end(self.high, other.low, 1.0)
+        return Share(
+            part, low, high, end(self.least, other.most, -1.0), end(self.most, other.least, 1.0)
+        )
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is more than little: certainly, or as far as one knows."""
+        return self.least > LITTLE or (self.part > LITTLE and self.most >= LITTLE)
+
+    def __str__(self) -> str:
+        low, high = (f"{100 * end:.0f}" for end in (self.low, self.high))
+        interval = f" ({low} to {high} %)" if low != high else ""
+        return f"{100 * self.part:.0f} %{interval}"
+
+
+WHOLE = Share(1.0, 1.0, 1.0, 1.0, 1.0)
 
 
 def _seen(base: Record, candidate: Record, row: str, error: float) -> Seen:

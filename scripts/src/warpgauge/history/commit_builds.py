@@ -43,6 +43,7 @@ _BUILD_FILE = re.compile(r"\.cmake/.*|(?:.*/)?(?:CMakeLists\.txt|CMakePresets\.j
 _SOURCE = re.compile(rf"(?:kernels|benchmarks|fixtures)/|(?:{_BUILD_FILE.pattern})$")
 _NO_SOURCE = re.compile(r".*(?:\.md|\.py|\.svg|_test\.cpp|_test\.cu)$")
 _BUILD = Path("build", "release")
+_BUILD_FILES = ("*CMakeLists.txt", "*CMakePresets.json", "*.cmake")  # for git
 _ERROR = re.compile(r"error:|CMake Error|undefined reference")  # of a compiler, CMake, the linker
 
 
@@ -229,13 +230,16 @@ class Variants(CommitBuilds):
     """Builds commits one after the other in one folder, so that each builds what differs.
 
     Only the programs `targets` are built. They are copied, because the next build replaces them.
+    The settings of this build are used, but for those that `base` has in other build files.
     """
 
+    base: str = ""
     targets: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        shutil.rmtree(self._copies, ignore_errors=True)
+        if not self.journal.folder.exists():
+            shutil.rmtree(self._copies, ignore_errors=True)
 
     @property
     def _copies(self) -> Path:
@@ -252,10 +256,12 @@ class Variants(CommitBuilds):
 
     def that_matter(self, paths: Iterable[str]) -> list[str]:
         """Those of these files that the programs of the last commit built may be made of."""
+        if (known := self.journal.find(["paths"], list[str])) is not None:
+            return known
         read: set[str] | None = None
         with suppress(UserError):  # another tool than Ninja made them
             read = read_by(self.root / _BUILD, self.targets)
-        return [
+        matter = [
             path
             for path in filter(is_source, paths)
             if read is None
@@ -263,6 +269,8 @@ class Variants(CommitBuilds):
             or os.path.realpath(self.root / path) in read
             or not (self.root / path).exists()  # variants may have it
         ]
+        self.journal.keep(["paths"], matter)
+        return matter
 
     def add(self, commit: str) -> int:
         """Add a commit before the last one, unless it is there; return its index."""
@@ -277,11 +285,18 @@ class Variants(CommitBuilds):
         return self._programs[name]
 
     def made(self, name: str, targets: Sequence[str]) -> Sequence[Binary]:
-        measuring = self.measuring
+        measuring, copy = self.measuring, self._copies / short(name)
+        if (copy / manifest.FILE).exists():  # of a search that goes on
+            return measuring.found(copy)
         root = git.fill(measuring.root / "build" / "hunks", measuring.root, name)
         git.require(root, "update-ref", "--no-deref", "HEAD", name)  # programs state their commit
         here = measuring.root
-        settings = [*build.anew(here), *build.settings(here / _BUILD)]
+        differ = git.require(
+            here, "diff-tree", "-p", "-r", self.base, self.names[-1], "--", *_BUILD_FILES
+        )
+        names = {*re.findall(r"\w+", differ)}
+        pins = [pin for pin in build.settings(here / _BUILD) if pin[2:].split("=")[0] not in names]
+        settings = [*build.anew(here), *pins]
         try:
             with progress.build_status(measuring.notes) as say:
                 build.build(root, "release", say, settings, targets)
@@ -289,7 +304,7 @@ class Variants(CommitBuilds):
             lines = str(fault).splitlines()
             why = next((line.strip() for line in lines if _ERROR.search(line)), lines[0])
             raise UserError(f"it does not build: {why}", ExitStatus.NOT_MEASURED) from fault
-        return measuring.found(self._copied(root / _BUILD, self._copies / short(name)))
+        return measuring.found(self._copied(root / _BUILD, copy))
 
     def _root(self, name: str) -> Path:
         return self.root

@@ -4,47 +4,47 @@
 A variant is the candidate with some hunks as they are in the base. In pairs with the candidate it
 tells the share of these hunks in the slowdown of a row, in log time. Halves of the change are tried
 for all rows together, and what accounts for a slowdown is halved again (delta debugging: Zeller and
-Hildebrandt 2002, "Simplifying and isolating failure-inducing input"). Whether that is so is wrong
-with probability ALPHA / (variants · rows) for each.
+Hildebrandt 2002, "Simplifying and isolating failure-inducing input"). A hunk is named
+if its share is certainly above zero: wrong with probability ALPHA / (variants · rows) for each.
 """
 
 from __future__ import annotations
 
-import math
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import TypeAlias
 
 import msgspec
 
-from warpgauge.history.bisect import CommitPairs, Ends, Seen, most_steps
+from warpgauge.history.bisect import LITTLE, WHOLE, CommitPairs, Ends, Seen, Share, most_steps
 from warpgauge.history.commit_builds import SameCode, Variants, is_source
 from warpgauge.measure.discovery import Suite
 from warpgauge.records.row import MOST_LINES
 from warpgauge.statistics.error_rates import ALPHA
 from warpgauge.system import git
 from warpgauge.system.git import short
-from warpgauge.system.text import listed, plural
+from warpgauge.system.text import listed
 
 SEARCH_S = 600.0  # of building and measuring variants
-_STEP_S = 60.0  # of measuring one, unless its first look takes longer
-_LITTLE = 0.15  # shares below are not searched
+# Of measuring several hunks, and a single one, unless the first look takes longer.
+_STEP_S, _LAST_STEP_S = 30.0, 60.0
 
 _HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)$", re.MULTILINE)
 _LINE = re.compile(rb"[^\n]*\n|[^\n]+")
 _COMMENT = re.compile(r"//.*")
 _NO_CODE = re.compile(r"\s*(?://.*[^\\])?$")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+_QUOTED = re.compile(r"""["'`‘“](.*?)["'’”]""")
 _TOKEN = re.compile(r"[\w.]+|\S")
 _SUBMODULE = "160000"
 _TEXT_MODES = ("100644", "100755")
 
 Lines: TypeAlias = tuple[int, int]  # index of the first, and how many
+Hunks: TypeAlias = "tuple[Hunk, ...]"
 
 
 class Hunk(msgspec.Struct, frozen=True):
@@ -89,16 +89,6 @@ class Hunk(msgspec.Struct, frozen=True):
         )
         few = max(MOST_LINES - len(added), 1)
         return [*removed[:few], *added][:MOST_LINES]
-
-
-Part: TypeAlias = "Hunk | tuple[Part, ...]"  # of a change; a group is tried as one at first
-
-
-def hunks_of(parts: Sequence[Part]) -> list[Hunk]:
-    """All hunks of these parts."""
-    return [
-        hunk for part in parts for hunk in ([part] if isinstance(part, Hunk) else hunks_of(part))
-    ]
 
 
 def spliced(base: Sequence[bytes], candidate: Sequence[bytes], back: Sequence[Hunk]) -> bytes:
@@ -147,43 +137,34 @@ class Difference:
             files[path] = _File(modes, old, contents, tuple(hunks) or (whole,))
         return Difference(root, candidate, files)
 
-    def parts(self, paths: Sequence[str]) -> tuple[Part, ...]:
-        """The hunks of these files, by function; what shares a new or removed name is a group.
-
-        Those of comments and blank lines are left out.
-        """
-        by_function: dict[tuple[str, str], list[Hunk]] = {}
-        for path in paths:
-            for hunk in self.files[path].hunks:
-                if hunk.whole or not all(map(_NO_CODE.match, (*hunk.removed, *hunk.added))):
-                    by_function.setdefault((path, hunk.function), []).append(hunk)
-        known = [
-            set[str]().union(*(_names(self.files[path].contents[side]) for path in paths))
-            for side in (0, 1)
-        ]
-        groups: list[tuple[set[str], list[Part]]] = []
-        for hunks in by_function.values():
-            removed, added = map(set[str]().union, *(map(self._names_in, hunks)))
-            own = removed - known[1] | added - known[0]
-            joined = [group for group in groups if group[0] & own]
-            groups = [group for group in groups if not group[0] & own]
-            parts = [*chain.from_iterable(group[1] for group in joined)]
-            names = own.union(*(group[0] for group in joined))
-            groups.append((names, [*parts, _one(hunks)]))
-        return tuple(_one(parts) for _, parts in groups)
-
-    def _names_in(self, hunk: Hunk) -> tuple[set[str], set[str]]:
-        """The names in the lines of a hunk on both sides; a file's own name counts as one."""
-        file = self.files[hunk.path]
-        if not hunk.whole:
-            old, new = (("\n".join(lines)).encode() for lines in (hunk.removed, hunk.added))
-            return _names(old), _names(new)
-        own = {Path(hunk.path).stem}
-        old_names, new_names = (
-            _names(content) | own if int(mode) else set[str]()
-            for content, mode in zip(file.contents, file.modes, strict=True)
+    def hunks(self, paths: Iterable[str]) -> Hunks:
+        """The hunks of these files, without those of comments and blank lines."""
+        return tuple(
+            hunk
+            for path in paths
+            for hunk in self.files[path].hunks
+            if hunk.whole or not all(map(_NO_CODE.match, (*hunk.removed, *hunk.added)))
         )
-        return old_names, new_names
+
+    def named(self, hunks: Hunks) -> tuple[dict[str, set[Hunk]], list[set[Hunk]]]:
+        """The hunks with each name in their lines, and those that share a new or removed one."""
+        by_name: dict[str, set[Hunk]] = {}
+        for hunk in hunks:
+            for name in self._names_in(hunk):
+                by_name.setdefault(name, set()).add(hunk)
+        sides = zip(
+            *(self.files[path].contents for path in {one.path for one in hunks}), strict=True
+        )
+        old, new = (set[str]().union(*map(_names, contents)) for contents in sides)
+        return by_name, [
+            group for name, group in by_name.items() if len(group) > 1 and name not in old & new
+        ]
+
+    def _names_in(self, hunk: Hunk) -> set[str]:
+        """The names in the lines of a hunk; a whole file's own name counts as one."""
+        if hunk.whole:
+            return {Path(hunk.path).stem}.union(*map(_names, self.files[hunk.path].contents))
+        return _names("\n".join((*hunk.removed, *hunk.added)).encode())
 
     def without(self, back: Sequence[Hunk], scratch: Path) -> str:
         """A commit: the candidate with these hunks as in the base. Raises UserError."""
@@ -238,62 +219,14 @@ def _why_whole(modes: tuple[str, str], contents: tuple[bytes, bytes]) -> str:
 
 
 def _names(content: bytes) -> set[str]:
-    if b"\0" in content:
-        return set()
-    return {*_IDENTIFIER.findall(_COMMENT.sub("", content.decode(errors="replace")))}
-
-
-def _one(parts: Sequence[Part]) -> Part:
-    return parts[0] if len(parts) == 1 else tuple(parts)
-
-
-class Share(msgspec.Struct, frozen=True):
-    """The part of a row's slowdown that hunks account for, with its 95 % interval.
-
-    It is below `least`, and above `most`, each with at most a step's error probability.
-    """
-
-    part: float = 0.0
-    low: float = 0.0
-    high: float = 0.0
-    least: float = 0.0
-    most: float = 0.0
-
-    @staticmethod
-    def of(seen: Seen, whole: Seen) -> Share:
-        """The share of what `seen` put back in the `whole` slowdown."""
-
-        def ratio(change: float, widest: float, narrowest: float) -> float:
-            own = math.log1p(max(change, -0.99))
-            return own / math.log1p(widest if own < 0.0 else narrowest)
-
-        # Both intervals at their ends: theirs together holds at least as often.
-        return Share(
-            ratio(seen.change, whole.change, whole.change),
-            ratio(seen.low, whole.low, whole.high),
-            ratio(seen.high, whole.high, whole.low),
-            ratio(seen.least, whole.least, whole.most),
-            ratio(seen.most, whole.most, whole.least),
-        )
-
-    def __sub__(self, other: Share) -> Share:
-        low, high = self.low - other.high, self.high - other.low
-        least, most = self.least - other.most, self.most - other.least
-        return Share(self.part - other.part, low, high, least, most)
-
-    @property
-    def counts(self) -> bool:
-        """Whether it is more than little: certainly, or as far as one knows."""
-        return self.least > _LITTLE or (self.part > _LITTLE and self.most >= _LITTLE)
-
-
-_WHOLE = Share(1.0, 1.0, 1.0, 1.0, 1.0)
+    text = "" if b"\0" in content else content.decode(errors="replace")
+    return {*_IDENTIFIER.findall(_COMMENT.sub("", text))}
 
 
 class Cause(msgspec.Struct, frozen=True):
     """Hunks that account for a share; `note` says why there are several, or what is not certain."""
 
-    hunks: tuple[Hunk, ...]
+    hunks: Hunks
     share: Share
     note: str = ""
 
@@ -312,56 +245,57 @@ class RowCauses(msgspec.Struct):
 
 
 class Answer(msgspec.Struct):
-    """The causes of each row, the files that cannot matter, and what could not be put back."""
+    """The causes of each row, the files that cannot matter, and what could not be put back.
+
+    If the search was `stopped`, it says why, and which hunks would be put back next.
+    """
 
     base: str = ""
     rows: list[RowCauses] = []
     left_out: list[str] = []
-    broken: list[tuple[tuple[Hunk, ...], str]] = []
+    broken: list[tuple[Hunks, str]] = []
+    stopped: str = ""
+    following: Hunks = ()
 
 
 class _Stopped(Exception):
-    """No more variants may be made."""
+    """No more variants may be made: why, and which hunks would be put back next."""
 
 
 @dataclass(frozen=True)
 class _Node:
-    """Parts of the change that account for these shares of rows, and are to be halved.
+    """Hunks that account for these shares of rows, and are to be halved.
 
     They do so with `needed` put back, too. The `context`, which does not account for much, is put
-    back while they are searched: of two parts, each of which slows a row, the second is found so.
+    back while they are searched: of two hunks, each of which slows a row, the second is found so.
     `is_final` if the shares were measured without a context.
     """
 
-    parts: tuple[Part, ...]
+    hunks: Hunks
     shares: Mapping[str, Share]
     is_final: bool = False
-    context: tuple[Part, ...] = ()
-    needed: tuple[Part, ...] = ()
+    context: Hunks = ()
+    needed: Hunks = ()
 
 
-def find(
-    builds: Variants, suite: Suite, folder: Path, base: str, until: float, ends: Ends = None
-) -> Answer:
-    """Search what differs between `base` and the only commit of `builds`, the candidate.
+def find(builds: Variants, suite: Suite, folder: Path, until: float, ends: Ends = None) -> Answer:
+    """Search what differs between the base and the only commit of `builds`, the candidate.
 
     It ends at `until`, in seconds of the monotonic clock, or after SEARCH_S. `ends` are their pairs
     if measured before. Run files go to `folder`. Raises UserError.
     """
-    measuring, candidate = builds.measuring, builds.names[0]
+    measuring, base, candidate = builds.measuring, builds.base, builds.names[0]
     difference = Difference.between(measuring.root, base, candidate)
     paths = [*filter(is_source, difference.files)]
     if paths:
         builds.build(0)
         paths = builds.that_matter(paths)
     if not paths:
-        raise SameCode(
-            f"nothing that differs from {short(base)} goes into {', '.join(builds.targets)}: "
-            "there is nothing to put back"
-        )
-    parts = difference.parts(paths)
-    most = 2 * most_steps(len(hunks_of(parts)))
-    builds.add(difference.without(hunks_of(parts), measuring.scratch))
+        programs = ", ".join(builds.targets)
+        raise SameCode(f"nothing that differs from {short(base)} goes into {programs}")
+    hunks = difference.hunks(paths)
+    most = 2 * most_steps(len(hunks))
+    builds.add(difference.without(hunks, measuring.scratch))
     builds.build(0)
     if builds.keys[0] == builds.keys[-1]:
         raise SameCode(f"{', '.join(builds.targets)} of {short(base)} and of this tree are equal")
@@ -370,129 +304,196 @@ def find(
     wholes, _ = pairs.measured(
         builds.names[0], candidate, builds.rows, lambda _, one: one.is_slower or one.is_no_slower
     )
-    slower = {row: whole for row, whole in wholes.items() if whole.is_slower}
-    search = _Search(pairs, builds, difference, most, slower)
-    search.run(parts)
-    rows = [RowCauses(row, whole, search.causes.get(row, [])) for row, whole in wholes.items()]
     left_out = [path for path in difference.files if path not in paths]
-    return Answer(short(base), rows, left_out, search.broken)
+    answer = Answer(short(base), [RowCauses(*both) for both in wholes.items()], left_out)
+    _Search(pairs, builds, difference, hunks, most, answer).run()
+    return answer
 
 
 @dataclass
 class _Search:
-    """Halves parts until each cause is one hunk, or does not build in smaller parts."""
+    """Halves the hunks until each cause is one, or does not build in smaller parts."""
 
     pairs: CommitPairs
     builds: Variants
     difference: Difference
+    hunks: Hunks
     most: int  # variants that may be measured; the error probability is divided among them
-    wholes: Mapping[str, Seen]
-    causes: dict[str, list[Cause]] = field(default_factory=dict)
-    broken: list[tuple[tuple[Hunk, ...], str]] = field(default_factory=list)
+    answer: Answer
+    _rows: dict[str, RowCauses] = field(default_factory=dict)
     _shares: dict[str, dict[str, Share]] = field(default_factory=dict)  # by key and row
+    _named: dict[str, set[Hunk]] = field(default_factory=dict)  # hunks by the names in them
+    _groups: list[set[Hunk]] = field(default_factory=list)  # that may build only together
+    _certain: list[set[Hunk]] = field(default_factory=list)  # groups, as the compiler says
 
-    def run(self, parts: tuple[Part, ...]) -> None:
-        nodes = [_Node(parts, dict.fromkeys(self.wholes, _WHOLE), is_final=True)]
+    def run(self) -> None:
+        self._named, self._groups = self.difference.named(self.hunks)
+        self._rows = {row.name: row for row in self.answer.rows}
+        slower = {row.name: WHOLE for row in self.answer.rows if row.whole.is_slower}
+        nodes = [_Node(self.hunks, slower, is_final=True)]
         while nodes:
             node = nodes.pop()
             try:
                 nodes += self._step(node) if node.shares else []
             except _Stopped as stop:
+                self.answer.stopped, self.answer.following = stop.args
                 for left in (*nodes, node):
-                    self._blame(left, left.shares, f"not searched further: {stop}")
-                return
+                    is_known = left.is_final and len(left.hunks) == 1
+                    self._blame(left, left.shares, "" if is_known else "not searched further")
+                break
+        rows = self.answer.rows
+        sure = {one.hunks for row in rows for one in row.causes if one.share.least > 0.0}
+        for row in rows:
+            row.causes = [cause for cause in row.causes if cause.hunks in sure]
 
     def _step(self, node: _Node) -> list[_Node]:
         """Measure a part of the node; return what is to be searched further."""
-        parts, shares = node.parts, node.shares
-        if len(parts) == 1:
-            if not node.is_final:
-                return self._alone(node)
-            if isinstance(parts[0], Hunk):
-                self._blame(node, shares)
-                return []
-            parts = parts[0]
-        for half, rest in _splits(parts):
-            found = self._measured((*node.needed, *node.context, *half), shares)
-            if found is None:
+        hunks, shares = {*node.hunks}, node.shares
+        tried = [set[Hunk](), hunks]
+        for half in map(set, _halves(node.hunks)):
+            first = self._together(half) & hunks
+            if first == hunks and not (len(hunks) == 2 and hunks in self._certain):
+                first = half  # the others may build without it
+            if first in tried:
                 continue
-            others = {row: shares[row] - found[row] for row in shares}
-            guilty, left = map(_counting, (found, others))
-            lost = [row for row in shares if row not in guilty and row not in left]
+            tried.append(first)
+            asked = self._together(first.union(node.needed, node.context))
+            back, found = self._measured(asked - (hunks - first), shares)
+            first = back & hunks  # with what the compiler has missed
+            if found is None or first == hunks:
+                continue
+            guilty, left = _counting(found, {row: shares[row] - found[row] for row in shares})
+            lost = shares.keys() - guilty.keys() - left.keys()
             self._blame(node, lost, "not in one half of them alone")
-            context = node.context if guilty else (*node.context, *half)
+            own, rest = self._sorted(first), self._sorted(hunks - first)
+            context = node.context if guilty else (*node.context, *own)
+            is_alone = back == first.union(node.needed)
             return [
-                replace(node, parts=rest, shares=left, context=context, is_final=False),
-                replace(node, parts=half, shares=guilty, is_final=not node.context),
+                replace(node, hunks=rest, shares=left, context=context, is_final=False),
+                replace(node, hunks=own, shares=guilty, is_final=is_alone),
             ]
-        self._blame(node, shares, "they build only together")
+        if not node.is_final:
+            return self._alone(node)
+        self._blame(node, shares, "they build only together" if len(hunks) > 1 else "")
         return []
 
+    def _together(self, hunks: set[Hunk]) -> set[Hunk]:
+        """These hunks, and those which may build only with them."""
+        more = hunks.union(*(group for group in (*self._groups, *self._certain) if group & hunks))
+        return hunks if more == hunks else self._together(more)
+
     def _alone(self, node: _Node) -> list[_Node]:
-        """Measure the last part without the context."""
-        both = (*node.needed, *node.parts)
-        found = self._measured(both, node.shares)
+        """Measure what is not split further without the context."""
+        back, found = self._measured({*node.needed, *node.hunks}, node.shares)
         if found is None:
             self._blame(node, node.shares, "what others leave: it does not build alone")
             return []
-        guilty = _counting(found)
-        lost = {row: share for row, share in node.shares.items() if row not in guilty}
+        guilty = {row: share for row, share in found.items() if share.counts}
+        sure = {row: share for row, share in node.shares.items() if share.least > 0.0}
+        lost = {row: share for row, share in sure.items() if row not in guilty}
         if not node.context:
             self._blame(node, lost, "what others leave: alone it has less")
             lost = {}
+        own = self._sorted(back.difference(node.needed))
         return [
-            replace(node, shares=guilty, context=(), is_final=True),
-            _Node(node.context, lost, needed=both),
+            replace(node, hunks=own, shares=guilty, context=(), is_final=True),
+            _Node(node.context, lost, needed=self._sorted(back)),
         ]
 
     def _blame(self, node: _Node, rows: Iterable[str], note: str = "") -> None:
-        hunks = tuple(hunks_of((*node.needed, *node.parts)))
         note = note or ("only together" if node.needed else "")
         for row in rows:
-            self.causes.setdefault(row, []).append(Cause(hunks, node.shares[row], note))
+            if (share := node.shares[row]).low > 0.0:  # else noise may be all of it
+                unsure = "" if share.least > 0.0 else "not certain"
+                hunks = self._sorted({*node.needed, *node.hunks})
+                self._rows[row].causes.append(Cause(hunks, share, note or unsure))
 
-    def _measured(self, parts: Sequence[Part], rows: Iterable[str]) -> dict[str, Share] | None:
-        """The share of these parts in each row; None if the rest is no program that runs."""
-        builds, hunks = self.builds, hunks_of(parts)
-        if self.pairs.left <= 0.0:
-            raise _Stopped("the time is up")
-        if len(self._shares) >= self.most or len(builds.names) > 2 * self.most:
-            raise _Stopped(f"{self.most} variants were measured, which is the limit")
-        places = listed([hunk.place for hunk in hunks])
-        builds.measuring.note(f"Putting back {plural(len(hunks), 'hunk')}: {places}")
-        commit = self.difference.without(hunks, builds.measuring.scratch)
-        index = builds.add(commit)
-        if builds.keys[index] not in builds.identities and (fault := builds.build(index)):
-            self.broken.append((tuple(hunks), fault))
-            return None
+    def _measured(
+        self, back: set[Hunk], rows: Iterable[str]
+    ) -> tuple[set[Hunk], dict[str, Share] | None]:
+        """The share of these hunks in each row; None if it is no program that runs.
+
+        With the hunks that are put back: those which the compiler misses, too.
+        """
+        builds = self.builds
+        index, back = self._built(back)
+        if not index:
+            return back, None
         key = builds.keys[index]
         if key in (builds.keys[0], builds.keys[-1]):  # equal programs need no measurement
-            return dict.fromkeys(rows, _WHOLE if key == builds.keys[0] else Share())
+            return back, dict.fromkeys(rows, WHOLE if key == builds.keys[0] else Share())
         known = self._shares.setdefault(key, {})
         if missing := [row for row in rows if row not in known]:
-            until = min(self.pairs.until, time.monotonic() + _STEP_S)
-            seen, _ = replace(self.pairs, until=until).measured(
-                commit, builds.names[-1], missing, self._is_settled
-            )
+            limit = _STEP_S if len(back) > 1 else _LAST_STEP_S
+            until = min(self.pairs.until, time.monotonic() + limit)
+            pairs, sides = replace(self.pairs, until=until), (builds.names[index], builds.names[-1])
+            seen, _ = pairs.measured(*sides, missing, self._is_settled)
+            if until < self.pairs.until:  # the same command goes on from here
+                builds.journal.keep(["seen", *sides, *missing], seen)
             faults = [f"{row} {one.fault}" for row, one in seen.items() if one.fault]
             if faults:
-                self.broken.append((tuple(hunks), faults[0]))
-                return None
-            known.update((row, Share.of(one, self.wholes[row])) for row, one in seen.items())
-        return {row: known[row] for row in rows}
+                self.answer.broken.append((self._sorted(back), faults[0]))
+                return back, None
+            known.update((row, Share.of(one, self._rows[row].whole)) for row, one in seen.items())
+        return back, {row: known[row] for row in rows}
+
+    def _sorted(self, hunks: Set[Hunk]) -> Hunks:
+        return tuple(hunk for hunk in self.hunks if hunk in hunks)
+
+    def _built(self, back: set[Hunk]) -> tuple[int, set[Hunk]]:
+        """Build the candidate without these hunks; with what the compiler misses, if it says so.
+
+        Return its index, 0 if it does not build, and all hunks that are put back.
+        """
+        builds = self.builds
+        while True:
+            hunks = self._sorted(back)
+            if self.pairs.left <= 0.0:
+                raise _Stopped("the time is up", hunks)
+            if len(self._shares) >= self.most or len(builds.names) > 2 * self.most:
+                why = f"{self.most} variants were measured, which is the limit"
+                raise _Stopped(why, hunks)
+            builds.measuring.note(f"Putting back {listed([hunk.place for hunk in hunks])}")
+            index = builds.add(self.difference.without(hunks, builds.measuring.scratch))
+            if builds.keys[index] in builds.identities or not (fault := builds.build(index)):
+                return index, back
+            self.answer.broken.append((hunks, fault))
+            group = self._missed(back, fault)
+            if not group or group in self._certain:
+                return 0, back
+            self._certain.append(group)
+            back = self._together(back)
+
+    def _missed(self, back: set[Hunk], fault: str) -> set[Hunk]:
+        """The hunks with the rarest name in a compiler's message that only some put back have."""
+        names = {*_IDENTIFIER.findall(" ".join(_QUOTED.findall(fault)))}
+        groups = [self._named[name] for name in names if name in self._named]
+        groups = [group for group in groups if group & back and group - back]
+        return min(groups, key=len, default=set())
 
     def _is_settled(self, row: str, seen: Seen) -> bool:
-        share = Share.of(seen, self.wholes[row])
-        return share.least > _LITTLE or share.most < _LITTLE
+        share = Share.of(seen, self._rows[row].whole)
+        return share.least > LITTLE or share.most < LITTLE
 
 
-def _counting(shares: Mapping[str, Share]) -> dict[str, Share]:
-    return {row: share for row, share in shares.items() if share.counts}
+def _counting(*sides: Mapping[str, Share]) -> list[dict[str, Share]]:
+    """The rows that each side accounts for: what was put back, and the others.
+
+    Rows that noise leaves open follow those that are certain, if there are any.
+    """
+    sure = [{row for row, share in side.items() if share.least > LITTLE} for side in sides]
+    return [
+        {
+            row: share
+            for row, share in side.items()
+            if row in certain or (share.counts and (certain or not any(sure) or share.low > 0.0))
+        }
+        for side, certain in zip(sides, sure, strict=True)
+    ]
 
 
-def _splits(parts: tuple[Part, ...]) -> Iterator[tuple[tuple[Part, ...], tuple[Part, ...]]]:
-    """The ways to split parts, the best first: halves, every other one, and each alone."""
-    half = len(parts) // 2
-    firsts = [parts[:half], parts[half:], parts[::2], parts[1::2], *((part,) for part in parts)]
-    for first in dict.fromkeys(firsts):
-        yield first, tuple(part for part in parts if part not in first)
+def _halves(hunks: Hunks) -> Iterator[Hunks]:
+    """The ways to halve hunks, the best first: halves, every other one, and each alone."""
+    middle = len(hunks) // 2
+    yield from (hunks[:middle], hunks[middle:], hunks[::2], hunks[1::2])
+    yield from ((hunk,) for hunk in hunks)
