@@ -394,7 +394,7 @@ def test_a_run_without_regressions_leaves_nothing_to_search(real_tree: Tree) -> 
 
 
 @pytest.mark.parametrize(
-    ("content", "why"), [("", "is this tree"), ("docs", "nothing to put back"), ("//", "are equal")]
+    ("content", "why"), [("", "is this tree"), ("docs", "goes into"), ("//", "are equal")]
 )
 def test_without_a_difference_there_is_nothing_to_search(
     tree: Tree, content: str, why: str
