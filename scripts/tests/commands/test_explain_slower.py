@@ -99,7 +99,7 @@ def test_the_cause_is_named_with_its_share(slower: GitRepository, tools: Path) -
     assert cause["share"] == pytest.approx(1.0, abs=0.1)
     assert found["slowdown"] == pytest.approx(0.8, abs=0.05)
     out = slower.output()[0]
-    assert "Bank conflicts in shared memory" in out
+    assert "bank conflicts in shared memory" in out
     assert found["paragraph"] in out
 
 
@@ -229,13 +229,13 @@ def test_a_regression_of_a_run_is_explained_in_every_report(
     page = slower.root / "report.md"
     verdicts = explained(slower, f"--format=markdown={page}")
     why = verdicts.pop(NAME)["why"]
-    assert "Mostly: Bank conflicts in shared memory" in why["paragraph"]
+    assert "Mostly: bank conflicts in shared memory" in why["paragraph"]
     assert why["moved"][0]["what"] == "bank conflicts"
     assert [one["why"] for one in verdicts.values()] == [None] * len(verdicts)
-    assert "Bank conflicts in shared memory" in page.read_text()
+    assert "bank conflicts in shared memory" in page.read_text()
     assert "Why it is slower" in slower.output()[0]
     (html,) = (slower.root / "build" / "runs").glob("*.html")
-    assert "Bank conflicts in shared memory" in html.read_text()
+    assert "bank conflicts in shared memory" in html.read_text()
 
 
 def test_a_run_without_counters_says_so(slower: GitRepository, tools: Path) -> None:
@@ -285,8 +285,8 @@ def test_two_folders_are_explained_and_their_traces_kept(folders: TwoFolders, to
     told = ["--format=json=told.json", f"--format=markdown={page}"]
     assert folders.beside(*told) is ExitStatus.REGRESSION
     (verdict,) = json.loads((folders.root / "told.json").read_text())["verdicts"]
-    assert "Mostly: Bank conflicts in shared memory" in verdict["why"]["paragraph"]
-    assert "Bank conflicts in shared memory" in page.read_text()
+    assert "Mostly: bank conflicts in shared memory" in verdict["why"]["paragraph"]
+    assert "bank conflicts in shared memory" in page.read_text()
     kept = folders.root.glob("build/runs/*-why/1-sync-busy-*/*")
     assert sorted(path.name for path in kept) == ["trace-base.json", "trace-candidate.json"]
 

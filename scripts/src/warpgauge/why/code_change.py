@@ -232,6 +232,10 @@ class Unrolling:
     after: int
 
     @property
+    def rounds(self) -> tuple[int, int]:
+        return self.before, self.after
+
+    @property
     def is_less(self) -> bool:
         return 0 < self.after < self.before or self.before == 0 < self.after
 

@@ -58,15 +58,25 @@ class Change:
     after: float
     unit: str = ""
 
+    @property
+    def cells(self) -> tuple[str, str, str]:
+        before, after = (_value(value, self.unit) for value in (self.before, self.after))
+        return inert(self.words), before, after
+
+    @property
+    def text(self) -> str:
+        words, before, after = self.cells
+        return f"{words} {before} → {after}"
+
 
 @dataclass(frozen=True)
 class Cause:
     """A possible cause of a slower operation; `key` identifies it for programs.
 
-    `seconds` is the part of the slowdown that it can explain, None if unknown; `share` what it does
-    explain beside the others. `rank` 0 changes what runs and how it is launched, 1 how it works; 2
-    is a consequence of these or has no other name. Time explained by a lower rank is not explained
-    again.
+    `words` begin with what differs. `seconds` is the part of the slowdown that it may explain, None
+    if unknown; `share` what it does explain beside the others, None unless the estimate `is_sound`.
+    `rank` 0 changes what runs and how it is launched, 1 how it works; 2 is a consequence of these
+    or has no other name. Time explained by a lower rank is not explained again.
     """
 
     key: str
@@ -74,6 +84,7 @@ class Cause:
     changes: tuple[Change, ...]
     seconds: float | None = None
     rank: int = 1
+    is_sound: bool = True
     share: float | None = None
 
 
@@ -112,10 +123,9 @@ class Reason:
         """What moved, the causes first: cause, what, before, after."""
         rows = []
         for cause in self.causes:
-            words = cause.words if cause.share is None else f"{cause.words}: {_share(cause.share)}"
             for number, change in enumerate(cause.changes):
-                rows.append(("" if number else inert(words), *_row(change)))
-        return rows + [(ALSO_CHANGED, *_row(change)) for change in self.others]
+                rows.append(("" if number else inert(cause.words), *change.cells))
+        return rows + [(ALSO_CHANGED, *change.cells) for change in self.others]
 
     @property
     def calls(self) -> list[tuple[str, str, str]]:
@@ -180,14 +190,14 @@ class Reason:
         yield from (_sentence(cause, is_first=not n) for n, cause in enumerate(self.causes))
         if self.same_code:
             yield "The machine code is the same: the cause is the call, or outside the kernel."
-        if self.causes and left is not None:
+        if left is not None and all(cause.share is not None for cause in self.causes):
             yield f"{_share(left)} is unexplained." if left > _LITTLE else "Nothing is unexplained."
 
     def as_json(self) -> dict[str, object]:
         """Return this benchmark's part of the document."""
         causes = [msgspec.to_builtins(one) for one in self.causes]
         for one in causes:
-            del one["seconds"], one["rank"]
+            del one["seconds"], one["rank"], one["is_sound"]
         return {
             "name": self.name,
             "slowdown": self.slowdown,
@@ -237,9 +247,8 @@ def _sentence(cause: Cause, is_first: bool) -> str:
     else:
         lead = "Also" if not is_first else "Mostly" if share > _MOST else "In part"
         explains = f", which explains {_share(share)} of the slowdown"
-    rows = map(_row, cause.changes)
-    moved = ", ".join(f"{words} {before} → {after}" for words, before, after in rows)
-    return f"{lead}: {clause(cause.words)} ({moved}){explains}."
+    moved = ", ".join(change.text for change in cause.changes if change.text not in cause.words)
+    return f"{lead}: {clause(cause.words)}{moved and f' ({moved})'}{explains}."
 
 
 def _of_call(call: Call | None) -> str:
@@ -249,11 +258,6 @@ def _of_call(call: Call | None) -> str:
 
 def _share(part: float) -> str:
     return f"{100 * part:.0f} %"
-
-
-def _row(change: Change) -> tuple[str, str, str]:
-    before, after = (_value(value, change.unit) for value in (change.before, change.after))
-    return inert(change.words), before, after
 
 
 def _value(value: float, unit: str) -> str:
