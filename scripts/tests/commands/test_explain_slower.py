@@ -28,6 +28,7 @@ NAME = "sync/busy"
 NO_PERMISSION = "==ERROR== ERR_NVGPUCTRPERM - no permission"
 _REASON = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
 _WAVES = "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum"
+_BUSY = "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed"
 _CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum"
 FAST = {
     "gpu__time_duration.sum": 5000.0,
@@ -39,6 +40,7 @@ FAST = {
     "smsp__inst_executed_op_shared_st.sum": 1e5,
     _WAVES: 2e5,
     _CONFLICTS: 0.0,
+    _BUSY: 0.05,
 }
 SLOW = {
     **FAST,
@@ -47,6 +49,7 @@ SLOW = {
     _REASON.format("short_scoreboard"): 20.0,
     _WAVES: 32e5,
     _CONFLICTS: 30e5,
+    _BUSY: 0.5,
 }
 
 

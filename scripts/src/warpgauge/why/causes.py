@@ -252,7 +252,8 @@ def code_differences(
     found: dict[str, CodeDifference] = {}
     for change in changes:
         if not change.is_same:
-            found = {**dict(_of_change(change, _functions(before, after))), **found}
+            for key, difference in _of_change(change, _functions(before, after)):
+                found.setdefault(key, difference)
     is_spill = (one.is_spill for kernel in (after.code or {}).values() for one in kernel.code)
     if "spills" in found and any(is_spill):
         found["spills"] = found["spills"]._replace(sentence=_SPILLED)
@@ -275,6 +276,11 @@ def _of_change(change: CodeChange, functions: str) -> Iterator[tuple[str, CodeDi
             moved = Change(f"bits of a {width.access}", wide, narrow)
             counts = Change(f"{width.access}s in the code", before, after)
             yield "narrower", CodeDifference(moved.text, (moved, counts))
+    few, many = change.counts(sass.FP16)
+    old, new = change.counts(sass.FP32)
+    if many.weighted * _MORE < few.weighted and new.weighted > old.weighted * _MORE:
+        moved = Change("FP16 instructions in the code", few.instructions, many.instructions)
+        yield "fp32", CodeDifference("", (moved,))
     loops = [
         Change(f"unrolling at {loop.source}" if loop.source else "unrolling", *loop.rounds)
         for loop in change.unrolled
@@ -283,7 +289,6 @@ def _of_change(change: CodeChange, functions: str) -> Iterator[tuple[str, CodeDi
     if loops:
         yield "unrolling", CodeDifference(loops[0].text, (*loops[:_MOST_LOOPS],))
     few, many = change.counts(sass.SPECIAL)
-    old, new = change.counts(sass.FP32)
     if functions or (many.weighted < few.weighted and new.weighted > old.weighted * _MORE):
         moved = Change("FP32 instructions in the code", old.instructions, new.instructions)
         yield "precise", CodeDifference(functions, (moved,))

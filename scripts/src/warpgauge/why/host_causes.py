@@ -159,12 +159,14 @@ def _of_kind(kind: Sequence[str], old: Calls, new: Calls) -> Iterator[Cause]:
         more_often = is_now.count - was.count
         often = "once" if more_often < _TWICE else f"{more_often:.0f} times"
         yield Cause(key, f"{name} called {often} more", changes, seconds, 0)
-    elif is_now.each > _LONGER * was.each > 0.0:
+        return
+    is_other = more[gone] < -_OFTEN
+    if is_now.each > (1.0 if is_other else _LONGER) * was.each > 0.0:
         changes = (Change("time per call", was.each, is_now.each, "s"),)
-        words = f"{name} instead of {gone}" if more[gone] < -_OFTEN else name
+        words = f"{name} instead of {gone}" if is_other else f"{name} takes longer"
         # At a synchronisation the host waits for the device's work, so it is a consequence.
-        rank = 2 if _WAIT.match(name) else 1
-        yield Cause("slower_call", f"{words} takes longer", changes, seconds, rank)
+        rank = 2 if _WAIT.match(name) and not is_other else 1
+        yield Cause("slower_call", words, changes, seconds, rank)
 
 
 def _matching(pattern: re.Pattern[str], names: Iterable[str]) -> set[str]:

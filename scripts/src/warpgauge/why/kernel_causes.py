@@ -3,14 +3,15 @@
 
 A rule claims a cause only if all of its condition holds, which has words apart by spaces: "+key" is
 a counter that must be more, "-key" less, "=key" the same, each beyond its noise; "#key" differs at
-all; a bare word is a property of `Sides`. "!" negates, and "?" is for counters that may be unknown.
-So no counter that moved the other way, or not at all, becomes a cause.
+all; "@cause" is shown by the code; a bare word is a property of `Sides`. "!" negates, and "?" is
+for counters that may be unknown. So no counter that moved the other way, or not at all, becomes a
+cause.
 
 Each rule estimates the seconds that it explains: the most of those in which warps wait for one of
 its `stalls`, that its `instructions` take, and in which one of its `units` that bound the kernel is
-busy. This orders causes and drops those that explain little. It is stated as a share only if the
-rule `is_checked`: it was within 10 % of the truth where its cause was the only one, in
-tests/why/planted_causes_on_h200.json.gz, or follows from the launch alone.
+busy. This orders causes and drops those that explain little. It is stated as a share only if it
+follows from the launch or from such a unit, and the rule `is_checked`: it was within a third of the
+truth in tests/why/planted_causes_on_h200.json.gz, where its cause was the only one.
 
 `facts` are what differs in the launch and the resources; if something does, it is named first.
 `shown` are the counters that follow. The first rule of those with the same cause that holds is it.
@@ -27,7 +28,7 @@ from typing import NamedTuple
 
 from warpgauge.records.counters import KERNELS, RESOURCES
 from warpgauge.why.ncu import COUNTERS, Counter
-from warpgauge.why.reason import Cause, Change
+from warpgauge.why.reason import OF_CODE, Cause, Change
 
 _EXACT = 0.02  # noise of counts that are exact except for effects of the order of blocks
 _CACHED = 0.05  # noise of ratios, and of counts that depend on the contents of caches
@@ -36,11 +37,10 @@ _LEAST = 0.005  # share of all instructions; fewer do not make a kernel slower
 # A unit that is busy for this part of the time bounds the kernel: others wait for it. (Nsight
 # Compute calls more than 60 % high.)
 BOUND = 0.5
+_CLEAR = 0.8  # a busy unit explains no less than this part of the waits
 _MOST_OFF = 1.5  # an estimate beyond this multiple of the kernels' own slowdown is wrong
 _WARP = 32  # threads
 _LAUNCH = ("block", "grid", "blocks_each")
-# Causes that lie only in the code.
-_OF_CODE = frozenset(("spills", "unrolling", "precise", "fp64", "narrower", "branches"))
 _NAMES = {**COUNTERS, **{key: Counter("", words, "", ()) for key, words in RESOURCES.items()}}
 
 
@@ -113,10 +113,6 @@ class Sides:
         return self.growth("block") != 1.0 and self.after["block"] % _WARP != 0.0
 
     @property
-    def is_unrolled_less(self) -> bool:
-        return "unrolling" in self.code
-
-    @property
     def is_narrowed(self) -> bool:
         """Return whether there are more threads because each has a narrower access."""
         (bits, *_) = self.code["narrower"].changes if "narrower" in self.code else (None,)
@@ -152,7 +148,7 @@ class Sides:
                 if rule.cause in self.code:
                     rules.setdefault(rule.cause, rule)
         for rule in rules.values():
-            if not (self.code_is_same and rule.cause in _OF_CODE):
+            if not (self.code_is_same and rule.cause in OF_CODE):
                 yield self._cause(rule)
 
     def holds(self, condition: str) -> bool:
@@ -161,6 +157,8 @@ class Sides:
             return not self.holds(key)
         if sign == "?":
             return not self.has(key[1:]) or self.holds(key)
+        if sign == "@":
+            return key in self.code
         if sign.isalpha():
             return bool(getattr(self, condition))
         growth = self.growth(key)
@@ -190,23 +188,26 @@ class Sides:
         changes = (*code.changes, *self._changes(*rule.shown)) or facts
         if not (self.is_counted and rule.sentence):
             return Cause(rule.cause, words, changes, None, rule.rank)
-        seconds = self._seconds(rule)
+        seconds, is_sound = self._estimate(rule)
         # Another launch changes counters, too. What the code does not show is its consequence.
         if self.relaunched and rule.rank and not (code.changes or self.growth("local_bytes") > 1.0):
             seconds = 0.0
-        sound = rule.is_checked and seconds <= _MOST_OFF * self.slower
-        return Cause(rule.cause, words, changes, seconds, rule.rank, sound)
+        is_sound = is_sound and rule.is_checked and seconds <= _MOST_OFF * self.slower
+        return Cause(rule.cause, words, changes, seconds, rule.rank, is_sound)
 
-    def _seconds(self, rule: Rule) -> float:
+    def _estimate(self, rule: Rule) -> tuple[float, bool]:
+        """Return the seconds that a rule explains, and whether the launch or busy units tell."""
         time = self.after["time"]
         if rule.cause == "tail":
-            return time * (1.0 - self.growth("active"))
+            return time * (1.0 - self.growth("active")), True
         if rule.cause == "occupancy":
             # Little's law, minus the latency that is saved because fewer warps compete.
-            return time * (1.0 - self.growth("warps") / min(self.growth("latency"), 1.0))
+            kept = self.growth("warps") / min(self.growth("latency"), 1.0)
+            return time * (1.0 - kept), True
         executed = (self._executed(key) for key in rule.instructions)
-        busy = (self._busy(key) for key in rule.units if self.after.get(key, 0.0) >= BOUND)
-        return max(0.0, self._stalled(rule.stalls), *executed, *busy)
+        bounding = (self._busy(key) for key in rule.units if self.after.get(key, 0.0) >= BOUND)
+        busy, seconds = max((0.0, *bounding)), max(0.0, self._stalled(rule.stalls), *executed)
+        return (busy, True) if busy >= _CLEAR * seconds else (seconds, False)
 
     def has(self, *keys: str) -> bool:
         """Return whether both sides have all of these."""

@@ -17,6 +17,8 @@ from warpgauge.why.machine_code import Kernel
 
 FORMAT = "why/1"
 TITLE = "Why it is slower"
+# Causes that lie only in the code.
+OF_CODE = frozenset(("spills", "unrolling", "precise", "fp64", "fp32", "narrower", "branches"))
 _MOST_CALLS = 12
 _MOST_NAMED = 3  # kernels
 _MOST, _LITTLE = 0.5, 0.05  # shares
@@ -183,11 +185,10 @@ class Reason:
         if not self.causes:
             enough = "" if left is None else ": nothing changed enough to explain the time"
             yield f"The cause of the slowdown is unknown{enough}."
-            if left is None:
-                for name, change in [*self.code.items()][:_MOST_NAMED]:
-                    if not change.is_same:
-                        yield f"The machine code of {name} changed: {change.lines()[0]}."
         yield from (_sentence(cause, is_first=not n) for n, cause in enumerate(self.causes))
+        if not any(cause.key in OF_CODE or cause.share for cause in self.causes):
+            for name, change in [*self.changed_code.items()][:_MOST_NAMED]:
+                yield f"The machine code of {name} changed: {change.lines()[0]}."
         if self.same_code:
             yield "The machine code is the same: the cause is the call, or outside the kernel."
         if left is not None and all(cause.share is not None for cause in self.causes):
