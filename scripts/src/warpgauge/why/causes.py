@@ -274,20 +274,15 @@ def _of_change(change: CodeChange, functions: str) -> Iterator[tuple[str, CodeDi
         (wide, before), (narrow, after) = width.before, width.after
         if narrow < wide and old.weighted >= new.weighted:
             moved = Change(f"bits of a {width.access}", wide, narrow)
-            counts = Change(f"{width.access}s in the code", before, after)
-            yield "narrower", CodeDifference(moved.text, (moved, counts))
+            yield "narrower", CodeDifference(moved.text, (moved,))
     few, many = change.counts(sass.FP16)
     old, new = change.counts(sass.FP32)
     if many.weighted * _MORE < few.weighted and new.weighted > old.weighted * _MORE:
         moved = Change("FP16 instructions in the code", few.instructions, many.instructions)
         yield "fp32", CodeDifference("", (moved,))
-    loops = [
-        Change(f"unrolling at {loop.source}" if loop.source else "unrolling", *loop.rounds)
-        for loop in change.unrolled
-        if loop.is_less
-    ]
+    loops = [str(loop) for loop in change.unrolled if loop.is_less]
     if loops:
-        yield "unrolling", CodeDifference(loops[0].text, (*loops[:_MOST_LOOPS],))
+        yield "unrolling", CodeDifference(", ".join(loops[:_MOST_LOOPS]), ())
     few, many = change.counts(sass.SPECIAL)
     if functions or (many.weighted < few.weighted and new.weighted > old.weighted * _MORE):
         moved = Change("FP32 instructions in the code", old.instructions, new.instructions)

@@ -190,10 +190,13 @@ class Sides:
             return Cause(rule.cause, words, changes, None, rule.rank)
         seconds, is_sound = self._estimate(rule)
         # Another launch changes counters, too. What the code does not show is its consequence.
-        if self.relaunched and rule.rank and not (code.changes or self.growth("local_bytes") > 1.0):
+        if self.relaunched and rule.rank and not self._is_shown(rule.cause):
             seconds = 0.0
         is_sound = is_sound and rule.is_checked and seconds <= _MOST_OFF * self.slower
         return Cause(rule.cause, words, changes, seconds, rule.rank, is_sound)
+
+    def _is_shown(self, cause: str) -> bool:
+        return cause in self.code or (cause == "spills" and self.growth("local_bytes") > 1.0)
 
     def _estimate(self, rule: Rule) -> tuple[float, bool]:
         """Return the seconds that a rule explains, and whether the launch or busy units tell."""

@@ -143,12 +143,11 @@ class Reason:
 
     @property
     def code_lines(self) -> list[str]:
-        """What changed in the machine code, kernel by kernel, each with its hunk."""
+        """What changed in the machine code, kernel by kernel."""
         found = []
         for name, change in self.changed_code.items():
             found.append(f"{inert(name)}:")
             found += [f"  {inert(line)}" for line in change.lines()]
-            found += [f"    {inert(line)}" for line in change.hunk]
         return found
 
     @property
