@@ -271,7 +271,7 @@ def _of_change(change: CodeChange, functions: str) -> Iterator[tuple[str, CodeDi
     # Narrower accesses with more conversions come from a smaller element type.
     old, new = change.counts(sass.CONVERSION)
     for width in change.widths:
-        (wide, before), (narrow, after) = width.before, width.after
+        wide, narrow = width.before[0], width.after[0]
         if narrow < wide and old.weighted >= new.weighted:
             moved = Change(f"bits of a {width.access}", wide, narrow)
             yield "narrower", CodeDifference(moved.text, (moved,))

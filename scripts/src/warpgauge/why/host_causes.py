@@ -162,7 +162,7 @@ def _of_kind(kind: Sequence[str], old: Calls, new: Calls) -> Iterator[Cause]:
         return
     is_other = more[gone] < -_OFTEN
     if is_now.each > (1.0 if is_other else _LONGER) * was.each > 0.0:
-        changes = (Change("time per call", was.each, is_now.each, "s"),)
+        changes = (Change(f"time of {name}", was.each, is_now.each, "s"),)
         words = f"{name} instead of {gone}" if is_other else f"{name} takes longer"
         # At a synchronisation the host waits for the device's work, so it is a consequence.
         rank = 2 if _WAIT.match(name) and not is_other else 1

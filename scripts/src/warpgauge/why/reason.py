@@ -8,8 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
+from rich.console import Console
 
 from warpgauge.records.row import ALSO_CHANGED
+from warpgauge.system import layout
+from warpgauge.system.layout import Cells, Columns, print_text
 from warpgauge.system.text import clause, digits, duration, inert, listed, percent, plural, quantity
 from warpgauge.why.code_change import CodeChange
 from warpgauge.why.cupti import Call, Calls
@@ -146,7 +149,7 @@ class Reason:
         """What changed in the machine code, kernel by kernel."""
         found = []
         for name, change in self.changed_code.items():
-            found.append(f"{inert(name)}:")
+            found.append(f"Machine code of {inert(name)}:")
             found += [f"  {inert(line)}" for line in change.lines()]
         return found
 
@@ -215,24 +218,29 @@ class Reason:
 
 def plain(found: Sequence[Reason]) -> str:
     """Return the text for a terminal."""
-    return "\n".join("\n".join(_plain(one)) + "\n" for one in found)
 
+    def show(console: Console) -> None:
+        for reason in found:
+            print_text(console, f"{TITLE}: {inert(reason.name)}")
+            moved = [row[1:] for row in reason.table]
+            tables = {"what moved": moved, "call of an operation": reason.calls}
+            for heading, rows in tables.items():
+                if rows:
+                    cells = [Cells(heading, ("before", "after"))]
+                    cells += (Cells(name, (before, after)) for name, before, after in rows)
+                    columns = Columns.fitting(cells, console.width)
+                    console.print()
+                    for line in cells:
+                        console.print(columns.line(line))
+            if reason.code_lines:
+                console.print()
+            for text in reason.code_lines:
+                print_text(console, text)
+            console.print()
+            print_text(console, reason.paragraph)
+            console.print()
 
-def _plain(one: Reason) -> Iterator[str]:
-    yield f"{TITLE}: {inert(one.name)}"
-    causes = [("cause", "what moved", "before", "after"), *one.table]
-    calls = [("call of an operation", "before", "after"), *one.calls]
-    for table in (causes, calls):
-        if len(table) == 1:  # only a head
-            continue
-        yield ""
-        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-        for row in table:
-            cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-            yield "  ".join(cells).rstrip()
-    if one.code_lines:
-        yield from ("", "Machine code", *one.code_lines)
-    yield from ("", one.paragraph)
+    return layout.plain(show)
 
 
 def document(found: Sequence[Reason]) -> str:
