@@ -50,9 +50,11 @@ _GROWN = (
     ("constants", "constant loads at an index that differs by thread", sass.INDEXED_CONSTANT),
     ("atomics", "global atomics in the code", sass.GLOBAL_ATOMIC),
 )
-# Instructions of approximate functions, which the precise ones lack; and of precise ones alone.
+# Instructions of approximate functions, which the precise ones lack; and those of precise ones
+# alone, which execute an approximate one as often (division once more, for rare values).
 _APPROXIMATE = {"MUFU.LG2": "logf", "MUFU.SIN": "sinf", "MUFU.COS": "cosf"}
-_PRECISE = {"FFMA.RM": "expf", "FCHK": "division"}
+_PRECISE = {"FFMA.RM": ("MUFU.EX2", 0, "expf"), "FCHK": ("MUFU.RCP", 1, "division")}
+_FAST = {"division": "__fdividef"}
 
 
 def explanation(
@@ -295,8 +297,8 @@ def _functions(before: Evidence, after: Evidence) -> str:
         Counter(one.opcode for kernel in (side.code or {}).values() for one in kernel.code)
         for side in (before, after)
     )
-    special = (sum(n for code, n in side.items() if code[:4] == "MUFU") for side in (old, new))
     names = [name for code, name in _APPROXIMATE.items() if new[code] < old[code]]
-    if 0 < next(special) >= next(special):
-        names += [name for code, name in _PRECISE.items() if new[code] > old[code]]
-    return ", ".join(f"{name} instead of __{name}" for name in names)
+    for code, (approximate, more, name) in _PRECISE.items():
+        if new[code] > old[code] and 0 < old[approximate] >= new[approximate] - more:
+            names.append(name)
+    return ", ".join(f"{name} instead of {_FAST.get(name, f'__{name}')}" for name in names)
