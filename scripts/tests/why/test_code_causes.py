@@ -47,8 +47,8 @@ _SHOWN = {
     **{key: key for key in ("precise", "fp32", "fp64", "narrower", "atomics", "unrolling")},
     **{f"precise_{function}": "precise" for function in ("exp", "division", "sine")},
 }
-_ALIKE = ("half_elements", "polynomial", "added_sinf", "added_printf", "bounds", "added_exp")
-_ALIKE += ("added_division",)
+_ALIKE = ["half_elements", "polynomial", "added_sinf", "added_printf", "bounds", "added_exp"]
+_ALIKE += ["added_division"]
 Sides = tuple[dict[str, Kernel], dict[str, Kernel]]
 
 

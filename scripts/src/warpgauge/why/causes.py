@@ -90,18 +90,20 @@ def explanation(
     named, left = _shared_out(weighed, longer)
     if counted or not called:
         unweighed = {cause.key: cause for cause in reversed(found) if cause.seconds is None}
-        heads = "\n".join(cause.words for cause in named)
-        named += (cause for cause in reversed(unweighed.values()) if cause.words not in heads)
+        named += reversed(unweighed.values())
+        # What differs in the launch may begin the words of what it did.
+        said = [cause.words for cause in named]
+        named = [one for one in named if sum(one.words in words for words in said) == 1]
     if not (counted or called) and (before.host_clock or _may_have_kernels(before, after)):
         lacking = "The host's calls" if before.host_clock else "Hardware counters"
         so = _NO_SHARES if named else _NOTHING_SEEN
         missing = (f"{lacking} are missing, {so}.", *missing)
     # What differs in the launch comes before what it may have done.
     named.sort(key=lambda cause: (-(cause.share or 0.0), cause.rank))
-    said = {change.words for cause in named for change in cause.changes}
+    shown = {change.words for cause in named for change in cause.changes}
     keys = {cause.key for cause in named}
     small = (one.changes[0] for one in weighed if one.key not in keys and one.rank < 2)
-    others = {one.words: one for one in (*moved, *small) if one.words not in said}
+    others = {one.words: one for one in (*moved, *small) if one.words not in shown}
     known = counted or called or any(cause.share is not None for cause in named)
     return replace(
         reason,
@@ -146,6 +148,8 @@ def _kernels(name: str, before: Evidence, after: Evidence) -> Sides:
             found |= {"elements": count / threads} if count % threads == 0.0 else {}
         if not counted and "waves" in side.resources and "blocks_per_sm" in found:
             found["blocks_each"] = side.resources["waves"] * found["blocks_per_sm"]
+        if len(bounds := {kernel.bounds for kernel in (side.code or {}).values()}) == 1:
+            found["bounds"] = bounds.pop()
         both.append(found)
     changes = code_changes(before.code, after.code).values()
     same = is_same_code(before, after)
