@@ -36,7 +36,7 @@ _AS_MUCH = 1.5
 _NO_SHARES = "so the fraction of the time that each cause explains is unknown"
 _NOTHING_SEEN = "which might show the cause"
 _CLOCK = "working_sm_clock_hz"
-_CLOCK_NOISE = 0.005
+_CLOCK_NOISE = 0.01
 _ELEMENTS = re.compile(r"/n:(\d+)")  # of a benchmark's name
 _MORE = 1.2  # growth of a class of executed instructions
 # Share of all instructions. Rare branches of CUDA's functions have fewer, such as FP64 in sinf().

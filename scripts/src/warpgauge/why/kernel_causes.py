@@ -125,6 +125,12 @@ class Sides:
         return known and self.before["xu"] >= _LEAST * self.before["instructions"]
 
     @property
+    def is_mostly_local(self) -> bool:
+        """Return whether most of the accesses are to local memory, as its units are then."""
+        others = self.after.get("load_sectors", 0.0) + self.after.get("store_sectors", 0.0)
+        return self.after.get("local_sectors", 0.0) > others
+
+    @property
     def same_arithmetic(self) -> bool:
         return self.has("fma", "fp64") and self._is_same("fma", "fp64", "xu")
 
