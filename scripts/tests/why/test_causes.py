@@ -190,6 +190,9 @@ def test_an_added_kernel_explains_what_it_takes_itself() -> None:
     assert keys(on_device(main=100), on_device(other=150, tiny=2)) == []
     assert keys(on_device(fused=100), on_device(one=70, two=70)) == ["added_kernel"]
     assert keys(on_device(main=100), on_device(main=100, new=20)) == ["added_kernel"]
+    one, two = on_device(main=100), on_device(main=100, new=20)
+    counted = [replace(side, resources={"kernels": n}) for n, side in ((1.0, one), (2.0, two))]
+    assert keys(*counted) == ["added_kernel"]
 
 
 def test_a_call_in_place_of_another_is_no_additional_one() -> None:

@@ -90,9 +90,10 @@ def explanation(
     named, left = _shared_out(weighed, longer)
     if counted or not called:
         unweighed = {cause.key: cause for cause in reversed(found) if cause.seconds is None}
-        named += reversed(unweighed.values())
+        known = {cause.key for cause in named}
+        named += (cause for cause in reversed(unweighed.values()) if cause.key not in known)
         # What differs in the launch may begin the words of what it did.
-        said = [cause.words for cause in named]
+        said = {cause.words for cause in named}
         named = [one for one in named if sum(one.words in words for words in said) == 1]
     if not (counted or called) and (before.host_clock or _may_have_kernels(before, after)):
         lacking = "The host's calls" if before.host_clock else "Hardware counters"
@@ -104,11 +105,11 @@ def explanation(
     keys = {cause.key for cause in named}
     small = (one.changes[0] for one in weighed if one.key not in keys and one.rank < 2)
     others = {one.words: one for one in (*moved, *small) if one.words not in shown}
-    known = counted or called or any(cause.share is not None for cause in named)
+    weighs = counted or called or any(cause.share is not None for cause in named)
     return replace(
         reason,
         causes=(*named,),
-        unexplained=left / longer if known else None,
+        unexplained=left / longer if weighs else None,
         others=(*others.values(),),
         missing=(*missing,),
     )
