@@ -117,14 +117,6 @@ def test_other_launch_bounds_are_named_before_what_they_did() -> None:
         assert cause.words.startswith("threads by launch bounds 1024 → 256")
 
 
-def test_without_a_measurement_there_is_the_code_alone() -> None:
-    sides = [Evidence(1.0, code=code(*words)) for words in (("FADD",), ("DADD", "EXIT"))]
-    changes = code_changes(*(one.code for one in sides))
-    found = Reason("a/b", code=changes, missing=("There is no GPU.",))
-    assert "There is no GPU." in found.paragraph
-    assert any("FP64" in line for line in found.code_lines)
-
-
 def test_without_counters_changed_code_is_told_but_no_cause() -> None:
     before = Evidence(1.0, code=code("FADD", "FMUL", "EXIT"))
     after = Evidence(1.3, code=code("FMUL", "FADD", "EXIT"))

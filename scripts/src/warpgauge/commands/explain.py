@@ -31,11 +31,11 @@ from warpgauge.records.benchmark_filter import hint, matches, matching
 from warpgauge.records.names import FULL_SUITE
 from warpgauge.records.sessions import BASE, CANDIDATE, FEWEST_OF_A_CHANGE
 from warpgauge.reports.format import TERMINAL, Format
-from warpgauge.system import git, process, streams
+from warpgauge.system import git, streams
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
 from warpgauge.system.locks import alone
-from warpgauge.system.text import clause, inert, listed, named, typed
+from warpgauge.system.text import inert, listed, named, typed
 from warpgauge.verdict.comparison import Comparison, Outcome
 from warpgauge.why import cupti, explain, reason, trace_views
 from warpgauge.why.machine_code import architecture_of, listing
@@ -198,22 +198,14 @@ class _ExplainCommand(MeasuringCommand):
     ) -> Sequence[Reason]:
         """Build both sides, measure the benchmark unless a run is `given`, and explain."""
         commit = self._commit(given)
-        if self.kernels is not None:
-            measuring.require_gpu()
+        measuring.require_gpu(() if self.kernels is not None else names)
         built = self._built(measuring, names)
         candidate = measuring.found(built.programs)
         names = [_full_name(name, candidate) for name in names]
         new = {name: _owner("this build", candidate, name, measuring) for name in names}
         base = self._base(measuring, commit, sorted({owner.path.name for owner in new.values()}))
         pairs = {name: (_owner("the base", base, name, measuring), new[name]) for name in names}
-        try:
-            suite = measuring.suite_of(list({two.path: two for _, two in pairs.values()}.values()))
-        except UserError as fault:
-            if fault.status is not ExitStatus.NOT_MEASURED or self.kernels is not None:
-                raise
-            words = clause(str(fault))
-            why = f"{words[:1].upper()}{words[1:]}. Only the machine code can be compared."
-            return [explain.by_code(name, two, why) for name, two in pairs.items()]
+        suite = measuring.suite_of(list({two.path: two for _, two in pairs.values()}.values()))
         measuring = self.ready(measuring, suite.known.get("gpu_uuid", ""), held)
         if given is None:
             [(name, (one, other))] = pairs.items()
@@ -227,16 +219,12 @@ class _ExplainCommand(MeasuringCommand):
         return [explain.of_pairs(name, two, given, measuring) for name, two in pairs.items()]
 
     def _built(self, measuring: Measuring, names: Sequence[str]) -> Built:
-        """Build this tree: only the programs of `names` if nothing else is asked or can run."""
+        """Build this tree: only the programs of `names` if nothing else is asked."""
         families = sorted({name.partition("/")[0] for name in names})
         sources = [measuring.root / "benchmarks" / f"{family}.cu" for family in families]
         targets = []
-        has_gpu = process.has_gpu()
-        if (self.options.own.hunks or not has_gpu) and all(source.exists() for source in sources):
+        if self.options.own.hunks and all(source.exists() for source in sources):
             targets = [f"bench_{family}" for family in families]
-        if targets and not has_gpu:
-            why = process.why_no_gpu()
-            measuring.note(f"No GPU was found: {why}. Only machine code can be compared.")
         built = measuring.built(targets)
         if self.kernels is None:
             return built

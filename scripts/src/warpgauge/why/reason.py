@@ -13,7 +13,7 @@ from rich.console import Console
 from warpgauge.records.row import ALSO_CHANGED
 from warpgauge.system import layout
 from warpgauge.system.layout import Cells, Columns, print_text
-from warpgauge.system.text import clause, digits, duration, inert, listed, percent, plural, quantity
+from warpgauge.system.text import clause, digits, duration, inert, percent, quantity
 from warpgauge.why.code_change import CodeChange
 from warpgauge.why.cupti import Call, Calls
 from warpgauge.why.machine_code import Kernel
@@ -101,10 +101,8 @@ class Reason:
     unknown. `others` changed too, but explain no time. `missing` has a sentence for each
     unavailable source of evidence.
 
-    `code` is the change of each kernel's machine code. Without a measurement it covers all kernels
-    of two programs: `of_program` then counts the changed kernels and those of only one program, or
-    is None if they could not be compared. `same_code` tells whether both sides are known to run the
-    same machine code. `may_be_chance` if the slowdown is not beyond chance.
+    `code` is the change of each kernel's machine code; `same_code` tells whether both sides are
+    known to run the same. `may_be_chance` if the slowdown is not beyond chance.
     """
 
     name: str
@@ -116,7 +114,6 @@ class Reason:
     code: Mapping[str, CodeChange] = field(default_factory=dict)
     sides: tuple[Evidence, Evidence] | None = None
     same_code: bool = False
-    of_program: tuple[int, int] | None = None
     may_be_chance: bool = False
 
     @property
@@ -157,23 +154,8 @@ class Reason:
     def paragraph(self) -> str:
         """What changed, how much of the slowdown it explains, and what is unexplained."""
         size = self.slowdown
-        sentences = self._without_time() if size is None else self._with_time(size)
+        sentences = [f"{self.name} is not measured."] if size is None else self._with_time(size)
         return " ".join(map(inert, (*sentences, *self.missing)))
-
-    def _without_time(self) -> Iterator[str]:
-        yield f"{self.name} is not measured."
-        if self.of_program is None:
-            return
-        changed, alone = self.of_program
-        if changed:
-            yield (
-                f"{plural(changed, 'kernel')} of its program changed, whether or not the benchmark "
-                f"runs them: {listed([*self.changed_code])}."
-            )
-        else:
-            yield "Its program's kernels have the same machine code as before."
-        if alone:
-            yield f"{plural(alone, 'kernel')} {'is' if alone == 1 else 'are'} only on one side."
 
     def _with_time(self, slowdown: float) -> Iterator[str]:
         size = percent(abs(slowdown), sign=False)
