@@ -106,6 +106,19 @@ def test_the_cause_is_named_with_its_share(slower: GitRepository, tools: Path) -
     assert found["paragraph"] in " ".join(out.split())
 
 
+def test_another_launch_is_named_and_not_what_it_changed(
+    slower: GitRepository, tools: Path
+) -> None:
+    launch = {"launch__grid_size": 4096.0, "launch__block_size": 128.0}
+    other = {"launch__grid_size": 1024.0, "launch__block_size": 512.0}
+    add_ncu(tools, counted({**FAST, **launch}), counted({**SLOW, **other}))
+    found = told(slower, NAME, "--against", "HEAD~1")
+    (cause,) = found["causes"]
+    assert (cause["key"], cause["share"]) == ("block", None)
+    assert cause["words"] == "threads per block 128 → 512"
+    assert "bank conflicts" in {change["words"] for change in found["others"]}
+
+
 def test_of_the_base_only_the_program_that_is_needed_is_built(
     slower: GitRepository, tools: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
