@@ -316,6 +316,23 @@ def test_another_launch_is_named_before_what_it_did(launch: str, seed: int) -> N
     assert {cause.key for cause in found.causes} <= {key, *measured}
 
 
+def test_vectors_of_half_the_width_are_named_with_the_elements_per_thread() -> None:
+    def vectors(opcode: str, **launch: float) -> tuple[Counters, dict[str, Kernel]]:
+        made = Instruction(0, "", opcode, ("R2", "[R4.64]"), "")
+        one = Kernel("f", (made, Instruction(16, "", "EXIT", (), "")), opcode)
+        return changed(STREAMING, {}, **launch), {"f": one}
+
+    narrow = {"grid": 32768.0, "load_requests": 4.2e6, "store_requests": 4.2e6}
+    wide, half = vectors("LDG.E.128"), vectors("LDG.E.64", instructions=1.2e7, **narrow)
+    pair = [
+        replace(side, code=code, code_is_whole=True)
+        for side, (_, code) in zip(sides(wide[0], half[0], 1), (wide, half), strict=True)
+    ]
+    (cause,) = explanation("a/b/n:16777216", pair[0], pair[1], 0.2).causes
+    assert cause.key == "narrower"
+    assert cause.words == "elements per thread 4 → 2: bits of a global load 128 → 64"
+
+
 def test_a_share_is_no_larger_than_its_model_allows() -> None:
     idle = changed(STREAMING, {}, grid=140.0, active=0.9)
     before, after = sides(changed(STREAMING, {}), {**idle, "time": idle["time"] * 1.5}, 1)

@@ -279,7 +279,8 @@ def _of_change(change: CodeChange, functions: str) -> Iterator[tuple[str, CodeDi
     old, new = change.counts(sass.CONVERSION)
     for width in change.widths:
         wide, narrow = width.before[0], width.after[0]
-        if narrow < wide and old.weighted >= new.weighted:
+        is_global = width.access in (sass.GLOBAL_LOAD, sass.GLOBAL_STORE)
+        if is_global and narrow < wide and old.weighted >= new.weighted:
             moved = Change(f"bits of a {width.access}", wide, narrow)
             yield "narrower", CodeDifference(moved.text, (moved,))
     few, many = change.counts(sass.FP16)
