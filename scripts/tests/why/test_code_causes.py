@@ -61,7 +61,9 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Sides:
 
 def named(both: Sides, kernel: str) -> list[str]:
     before, after = (Evidence(1.0, code={kernel: side[kernel]}) for side in both)
-    return [one.key for one in explanation("a/b", before, after, 0.3).causes]
+    found = explanation("a/b", before, after, 0.3)
+    assert {one.words for one in found.causes} <= {row[0] for row in found.table}
+    return [one.key for one in found.causes]
 
 
 @pytest.mark.parametrize("kernel", _SHOWN)

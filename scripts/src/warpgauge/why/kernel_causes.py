@@ -211,7 +211,7 @@ class Sides:
             return time * (1.0 - self.growth("active")), True
         if rule.cause == "occupancy":
             # Little's law, minus the latency that is saved because fewer warps compete.
-            kept = self.growth("warps") / min(self.growth("latency"), 1.0)
+            kept = self.growth("warps") / min(self.growth("latency") or 1.0, 1.0)
             return time * (1.0 - kept), True
         executed = (self._executed(key) for key in rule.instructions)
         bounding = (self._busy(key) for key in rule.units if self.after.get(key, 0.0) >= BOUND)

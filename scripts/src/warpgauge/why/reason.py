@@ -125,8 +125,8 @@ class Reason:
         """What moved, the causes first: cause, what, before, after."""
         rows = []
         for cause in self.causes:
-            for number, change in enumerate(cause.changes):
-                rows.append(("" if number else inert(cause.words), *change.cells))
+            moved = [change.cells for change in cause.changes] or [("", "", "")]
+            rows += [(inert(cause.words), *moved[0]), *(("", *cells) for cells in moved[1:])]
         return rows + [(ALSO_CHANGED, *change.cells) for change in self.others]
 
     @property
@@ -204,7 +204,7 @@ def plain(found: Sequence[Reason]) -> str:
     def show(console: Console) -> None:
         for reason in found:
             print_text(console, f"{TITLE}: {inert(reason.name)}")
-            moved = [row[1:] for row in reason.table]
+            moved = [row[1:] for row in reason.table if row[1]]
             tables = {"what moved": moved, "call of an operation": reason.calls}
             for heading, rows in tables.items():
                 if rows:
