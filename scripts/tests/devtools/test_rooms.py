@@ -25,7 +25,7 @@ MOST_LINES_OF = {
     "measure": 5604,
     "baselines": 813,
     "external": 1497,
-    "why": 2949,
+    "why": 2950,
     "fleet": 795,
     "history": 2071,
     "github": 2503,

@@ -148,7 +148,8 @@ def _kernels(name: str, before: Evidence, after: Evidence) -> Sides:
             count *= 1.0 if count >= threads else count  # of a matrix
             found |= {"elements": count / threads} if count % threads == 0.0 else {}
         if not counted and "waves" in side.resources and "blocks_per_sm" in found:
-            found["blocks_each"] = side.resources["waves"] * found["blocks_per_sm"]
+            blocks = side.resources["waves"] * found["blocks_per_sm"]
+            found["blocks_each"] = float(f"{blocks:.5g}")  # waves are rounded, too
         if len(bounds := {kernel.bounds for kernel in (side.code or {}).values()}) == 1:
             found["bounds"] = bounds.pop()
         both.append(found)

@@ -116,8 +116,8 @@ class Sides:
     def is_narrowed(self) -> bool:
         """Return whether there are more threads because each has a narrower access."""
         (bits, *_) = self.code["narrower"].changes if "narrower" in self.code else (None,)
-        threads = self.growth("block") * self.growth("grid")
-        return bits is not None and threads == bits.before / bits.after
+        threads = math.prod(map(self.growth, _LAUNCH))
+        return bits is not None and abs(threads * bits.after / bits.before - 1.0) < _EXACT
 
     @property
     def uses_xu(self) -> bool:
