@@ -12,19 +12,16 @@ import pytest
 
 import fake_binary
 import isolating
-from sass import built
 from traces import process, text
 from warpgauge.commands.explain import parse
-from warpgauge.measure import build, toolkit
 from warpgauge.measure.discovery import Binary
 from warpgauge.measure.measuring import Measuring
 from warpgauge.records.counters import Clock
 from warpgauge.records.row import Row
 from warpgauge.system.layout import Output
-from warpgauge.why import cupti, explain
+from warpgauge.why import cupti
 from warpgauge.why.cupti import Activity
 from warpgauge.why.explain import Gathering
-from warpgauge.why.reason import Reason
 
 NAME = "sync/busy"
 
@@ -73,47 +70,3 @@ def test_an_isolated_program_is_traced_but_not_profiled() -> None:
         found = gathers.side(program, Row(NAME, {"s": (5e-6,)}, Clock.DEVICE), "base")
     assert found.device
     assert "The base is not counted: ncu cannot profile isolated programs." in gathers.missing
-
-
-_SCALE = """
-template <int N> __global__ void scale(TYPE* x) { x[threadIdx.x] *= N; }
-template __global__ void scale<ARGUMENT>(TYPE*);
-__global__ void other(float* x) { x[threadIdx.x] = ADDED; }
-"""
-
-
-def by_code(folder: Path, *texts: str) -> Reason:
-    """Of two programs, by what their source replaces of the above."""
-    pair = [
-        Binary(built(folder / str(number), text), ("a/b",)) for number, text in enumerate(texts)
-    ]
-    return explain.by_code("a/b", (pair[0], pair[1]), "There is no GPU.")
-
-
-def scale(argument: int = 3, added: int = 1) -> str:
-    text = _SCALE.replace("ARGUMENT", str(argument)).replace("ADDED", str(added))
-    return text.replace("TYPE", "float")
-
-
-def test_two_programs_tell_which_kernels_changed(tmp_path: Path) -> None:
-    assert "the same machine code" in by_code(tmp_path / "same", scale(), scale()).paragraph
-    changed = by_code(tmp_path / "changed", scale(), scale(added=2)).paragraph
-    assert "1 kernel of its program changed" in changed
-    assert "'other'" in changed
-    renamed = by_code(tmp_path / "renamed", scale(), scale(argument=5))
-    assert "1 kernel of its program changed" in renamed.paragraph
-    assert "alone" not in renamed.paragraph
-    added = by_code(tmp_path / "added", scale(), scale().replace("other", "another")).paragraph
-    assert "2 kernels are only on one side" in added
-
-
-def test_programs_that_cannot_be_read_are_not_called_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(toolkit, "packaged", lambda: tmp_path)
-    monkeypatch.setattr(build, "cuda_compiler", lambda: None)
-    pair = Binary(tmp_path / "a", ("a/b",)), Binary(tmp_path / "b", ("a/b",))
-    found = explain.by_code("a/b", pair, "There is no GPU.")
-    assert "cuobjdump is missing" in found.paragraph
-    assert "same" not in found.paragraph

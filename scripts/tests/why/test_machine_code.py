@@ -114,6 +114,15 @@ def test_the_code_is_that_which_the_gpu_runs(tmp_path: Path) -> None:
     assert {one: constant(one) for one in expected} == expected
 
 
+def test_a_kernel_has_its_launch_bounds(tmp_path: Path) -> None:
+    program = built(
+        tmp_path,
+        'extern "C" __global__ void any(int* x) { *x = 1; }\n'
+        'extern "C" __global__ void __launch_bounds__(128) bound(int* x) { *x = 2; }\n',
+    )
+    assert {k: one.bounds for k, one in kernels_of(program).items()} == {"any": 1024, "bound": 128}
+
+
 def test_source_lines_change_neither_the_code_nor_its_digest(tmp_path: Path) -> None:
     source = (
         "__global__ void k(float* x, int n) { for (int i = 0; i < n; ++i) x[i] += sinf(x[i]); }"

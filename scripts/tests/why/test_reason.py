@@ -102,12 +102,19 @@ def test_without_counters_the_code_names_causes() -> None:
         assert [(one.key, one.share) for one in told.causes] == [(key, None)]
 
 
-def test_without_a_measurement_there_is_the_code_alone() -> None:
-    sides = [Evidence(1.0, code=code(*words)) for words in (("FADD",), ("DADD", "EXIT"))]
-    changes = code_changes(*(one.code for one in sides))
-    found = Reason("a/b", code=changes, missing=("There is no GPU.",))
-    assert "There is no GPU." in found.paragraph
-    assert any("FP64" in line for line in found.code_lines)
+def test_other_launch_bounds_are_named_before_what_they_did() -> None:
+    (old,), (new,) = (code(*words).values() for words in (("FADD",), ("FADD", "STL", "LDL")))
+    sides = [
+        Evidence(1e-5, resources={"registers": registers}, code={"f": replace(one, bounds=bounds)})
+        for one, bounds, registers in ((old, 1024, 64), (old, 256, 60), (new, 256, 40))
+    ]
+    for before, after, key in (
+        (sides[0], sides[1], "launch_bounds"),
+        (sides[0], sides[2], "spills"),
+    ):
+        (cause,) = explained(before, after, 0.3).causes
+        assert (cause.key, cause.share) == (key, None)
+        assert cause.words.startswith("threads by launch bounds 1024 → 256")
 
 
 def test_without_counters_changed_code_is_told_but_no_cause() -> None:

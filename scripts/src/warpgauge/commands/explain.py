@@ -37,11 +37,11 @@ from warpgauge.records.benchmark_filter import hint, matches, matching
 from warpgauge.records.names import FULL_SUITE
 from warpgauge.records.sessions import BASE, CANDIDATE, FEWEST_OF_A_CHANGE, newest
 from warpgauge.reports.format import TERMINAL, Format
-from warpgauge.system import environment, git, process, streams
+from warpgauge.system import environment, git, streams
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
 from warpgauge.system.locks import alone
-from warpgauge.system.text import clause, file_name, inert, listed, named, plain, typed
+from warpgauge.system.text import file_name, inert, listed, named, plain, typed
 from warpgauge.verdict.comparison import Comparison, ContextDifference, Outcome
 from warpgauge.verdict.incompatibility import newest_of
 from warpgauge.why import cupti, explain, reason, trace_views
@@ -232,8 +232,7 @@ class _ExplainCommand(MeasuringCommand):
             base, candidate = self._versions(measuring, names)
         else:
             commit = self._commit(given)
-            if self.kernels is not None:
-                measuring.require_gpu()
+            measuring.require_gpu(() if self.kernels is not None else names)
             built = self._built(measuring, names)
             candidate, source = measuring.found(built.programs), dict(built.source)
         names = [_full_name(name, candidate) for name in names]
@@ -242,14 +241,7 @@ class _ExplainCommand(MeasuringCommand):
             targets = sorted({owner.path.name for owner in new.values()})
             base = self._base(measuring, commit, targets)
         pairs = {name: (_owner("the base", base, name, measuring), new[name]) for name in names}
-        try:
-            suite = measuring.suite_of(list({two.path: two for _, two in pairs.values()}.values()))
-        except UserError as fault:
-            if fault.status is not ExitStatus.NOT_MEASURED or self.kernels is not None:
-                raise
-            words = clause(str(fault))
-            why = f"{words[:1].upper()}{words[1:]}. Only the machine code can be compared."
-            return [explain.by_code(name, two, why) for name, two in pairs.items()]
+        suite = measuring.suite_of(list({two.path: two for _, two in pairs.values()}.values()))
         measuring = self.ready(measuring, suite.known.get("gpu_uuid", ""), held)
         if given is None:
             [(name, (one, other))] = pairs.items()
@@ -283,12 +275,8 @@ class _ExplainCommand(MeasuringCommand):
         return [f"bench_{family}" for family in families] if known else []
 
     def _built(self, measuring: Measuring, names: Sequence[str]) -> Built:
-        """Build this tree: only the programs of `names` if nothing else is asked or can run."""
-        has_gpu = process.has_gpu()
-        targets = self._targets(names) if self.options.own.hunks or not has_gpu else []
-        if targets and not has_gpu:
-            why = process.why_no_gpu()
-            measuring.note(f"No GPU was found: {why}. Only machine code can be compared.")
+        """Build this tree: only the programs of `names` if nothing else is asked."""
+        targets = self._targets(names) if self.options.own.hunks else []
         built = measuring.built(targets)
         if self.kernels is None:
             return built

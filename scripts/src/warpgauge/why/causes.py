@@ -1,24 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why one side is slower than the other: the evidence of both, weighed by the time it explains.
+"""Why one side is slower than the other: what differs first, then what it did.
 
 Pure functions. Each cause explains only what the causes before it leave: first what runs and how
 it is launched, then how it works, then the consequences. A change that explains little is not
-called a cause, and the unexplained rest is stated. Machine code refines causes from counters; where
-there are none, it names causes without a share.
+called a cause, and the unexplained rest is stated. A cause whose worth was not checked by
+experiment has no share.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from warpgauge.records.counters import RESOURCES
+from warpgauge.records.counters import KERNELS, RESOURCES
 from warpgauge.why import machine_code as sass
-from warpgauge.why.code_change import CodeChange, Unrolling, changed
+from warpgauge.why.code_change import CodeChange, changed
 from warpgauge.why.cupti import kernels_in, readable, without_arguments
 from warpgauge.why.host_causes import device_causes, device_counts, host_causes
-from warpgauge.why.kernel_causes import BOUND, CACHED, LOCAL_MEMORY, CounterPair
+from warpgauge.why.kernel_causes import BOUND, CodeDifference, Sides
 from warpgauge.why.machine_code import Kernel
 from warpgauge.why.reason import Cause, Change, Evidence, Reason
 
@@ -35,27 +36,25 @@ _AS_MUCH = 1.5
 _NO_SHARES = "so the fraction of the time that each cause explains is unknown"
 _NOTHING_SEEN = "which might show the cause"
 _CLOCK = "working_sm_clock_hz"
-_CLOCK_NOISE = 0.005
-# What usually makes a kernel slower, the worst first: cause, resource, words, and the bad sign.
-_OF_RESOURCES = (
-    ("added_kernel", "kernels", "More kernels per operation", 1),
-    ("spills", "local_bytes", LOCAL_MEMORY, 1),
-    ("occupancy", "blocks_per_sm", "Fewer blocks fit on a multiprocessor", -1),
-)
-# Causes that lie only in the code.
-_OF_CODE = frozenset(("spills", "unrolling", "precise", "fp64", "narrower"))
+_CLOCK_NOISE = 0.01
+_ELEMENTS = re.compile(r"/n:(\d+)")  # of a benchmark's name
 _MORE = 1.2  # growth of a class of executed instructions
 # Share of all instructions. Rare branches of CUDA's functions have fewer, such as FP64 in sinf().
 _LEAST = 0.02
-_UNROLLED, _MOST_LOOPS = "Loops are unrolled less", 2
-_INDEX_DIFFERS = "Constant memory is read at an index that differs by thread"
-# More instructions of a class: cause, words, and the instructions.
+_MOST_LOOPS = 2
+_SPILLED = "registers are spilled to local memory"
+# More instructions of a class: cause, what is counted, and the class.
 _GROWN = (
-    ("spills", LOCAL_MEMORY, "local loads", sass.LOCAL_LOAD),
-    ("fp64", "Arithmetic in FP64", "FP64 instructions", sass.FP64),
-    ("constants", _INDEX_DIFFERS, "such loads", sass.INDEXED_CONSTANT),
-    ("atomics", "More atomics", "global atomics", sass.GLOBAL_ATOMIC),
+    ("spills", "local loads", sass.LOCAL_LOAD),
+    ("fp64", "FP64 instructions in the code", sass.FP64),
+    ("constants", "constant loads at an index that differs by thread", sass.INDEXED_CONSTANT),
+    ("atomics", "global atomics in the code", sass.GLOBAL_ATOMIC),
 )
+# Instructions of approximate functions, which the precise ones lack; and those of precise ones
+# alone, which execute an approximate one as often (division once more, for rare values).
+_APPROXIMATE = {"MUFU.LG2": "logf", "MUFU.SIN": "sinf", "MUFU.COS": "cosf"}
+_PRECISE = {"FFMA.RM": ("MUFU.EX2", 0, "expf"), "FCHK": ("MUFU.RCP", 1, "division")}
+_FAST = {"division": "__fdividef"}
 
 
 def explanation(
@@ -84,51 +83,90 @@ def explanation(
     longer = slowdown * before.seconds
     if not longer > 0.0:
         return reason
-    found = [*_all(before, after, longer)]
-    weighed = [one for one in found if one.seconds is not None]
+    found = [*_all(name, before, after, longer)]
+    weighed = [cause for cause in found if cause.seconds is not None]
     counted = before.counters is not None and after.counters is not None
     called = before.host_clock and before.calls is not None and after.calls is not None
     named, left = _shared_out(weighed, longer)
-    if not (counted or called):
-        unweighed = {one.key: one for one in reversed(found) if one.seconds is None}  # each once
-        named += reversed(unweighed.values())
-        if before.host_clock or _may_have_kernels(before, after):
-            lacking = "The host's calls" if before.host_clock else "Hardware counters"
-            so = _NO_SHARES if named else _NOTHING_SEEN
-            missing = (f"{lacking} are missing, {so}.", *missing)
-    said = {change.words for cause in named for change in cause.changes}
+    if counted or not called:
+        unweighed = {cause.key: cause for cause in reversed(found) if cause.seconds is None}
+        known = {cause.key for cause in named}
+        named += (cause for cause in reversed(unweighed.values()) if cause.key not in known)
+        # What differs in the launch may begin the words of what it did.
+        said = {cause.words for cause in named}
+        named = [one for one in named if sum(one.words in words for words in said) == 1]
+    if not (counted or called) and (before.host_clock or _may_have_kernels(before, after)):
+        lacking = "The host's calls" if before.host_clock else "Hardware counters"
+        so = _NO_SHARES if named else _NOTHING_SEEN
+        missing = (f"{lacking} are missing, {so}.", *missing)
+    # What differs in the launch comes before what it may have done.
+    named.sort(key=lambda cause: (-(cause.share or 0.0), cause.rank))
+    shown = {change.words for cause in named for change in cause.changes}
     keys = {cause.key for cause in named}
     small = (one.changes[0] for one in weighed if one.key not in keys and one.rank < 2)
-    others = (change for change in (*moved, *small) if change.words not in said)
-    known = counted or called or any(cause.share is not None for cause in named)
+    others = {one.words: one for one in (*moved, *small) if one.words not in shown}
+    weighs = counted or called or any(cause.share is not None for cause in named)
     return replace(
         reason,
         causes=(*named,),
-        unexplained=left / longer if known else None,
-        others=(*others,),
+        unexplained=left / longer if weighs else None,
+        others=(*others.values(),),
         missing=(*missing,),
     )
 
 
-def _all(before: Evidence, after: Evidence, longer: float) -> Iterator[Cause]:
+def _all(name: str, before: Evidence, after: Evidence, longer: float) -> Iterator[Cause]:
     yield from _clock(before, after)
     yield from device_causes(before, after)
     yield from host_causes(before, after)
     if not device_counts(before, after):
         return
-    if before.counters is None or after.counters is None:
-        yield from _other_kernels(before, after, None)
-        found = [*_by_resources(before, after), *code_causes(before, after)]
-        # Fewer blocks often cost nothing, so other changes are likelier.
-        found.sort(key=lambda one: one.key == "occupancy")
-        yield from by_code(before, after, found)
+    sides = _kernels(name, before, after)
+    counted = before.counters is not None and after.counters is not None
+    if counted and not (sides.is_counted and _is_waited_for(before, after, sides.slower, longer)):
         return
-    both = CounterPair(before.counters, after.counters)
-    if both.has("time") and _is_waited_for(before, after, both.slower, longer):
-        yield from _other_kernels(before, after, both.slower)
-        for one in by_code(before, after, both.causes()):
+    yield from _other_kernels(before, after, sides.slower if counted else None)
+    for cause in sides.causes():
+        if cause.seconds is not None:
             # Kernels cannot explain more than their own additional time.
-            yield replace(one, seconds=min(one.seconds or 0.0, both.slower))
+            yield replace(cause, seconds=min(cause.seconds, sides.slower))
+        elif not (counted and before.host_clock and sides.slower < _LEAST_SHARE * longer):
+            yield cause
+
+
+def _kernels(name: str, before: Evidence, after: Evidence) -> Sides:
+    """Return what is known of the kernels of both sides."""
+    kept = [key for key in RESOURCES if key in before.resources and key in after.resources]
+    counted = before.counters is not None and after.counters is not None
+    both: list[dict[str, float]] = []
+    for side in (before, after):
+        found = {**(side.counters or {})} if counted else {}
+        found |= {key: side.resources[key] for key in kept}
+        threads, number = found.get("grid", 0.0) * found.get("block", 0.0), _ELEMENTS.search(name)
+        if number and threads and found.get(KERNELS, 1.0) == 1.0:
+            count = float(number[1])
+            count *= 1.0 if count >= threads else count  # of a matrix
+            found |= {"elements": count / threads} if count % threads == 0.0 else {}
+        if not counted and "waves" in side.resources and "blocks_per_sm" in found:
+            blocks = side.resources["waves"] * found["blocks_per_sm"]
+            found["blocks_each"] = float(f"{blocks:.5g}")  # waves are rounded, too
+        if len(bounds := {kernel.bounds for kernel in (side.code or {}).values()}) == 1:
+            found["bounds"] = bounds.pop()
+        both.append(found)
+    changes = code_changes(before.code, after.code).values()
+    same = is_same_code(before, after)
+    return Sides(
+        both[0],
+        both[1],
+        {} if same else code_differences(before, after, changes),
+        before.code_is_whole and after.code_is_whole,
+        same,
+        _plain_names(before) == _plain_names(after),
+    )
+
+
+def _plain_names(side: Evidence) -> set[str]:
+    return {without_arguments(name).partition("(")[0] for name in side.kernels or ()}
 
 
 def _may_have_kernels(*sides: Evidence) -> bool:
@@ -143,14 +181,15 @@ def _is_waited_for(before: Evidence, after: Evidence, slower: float, longer: flo
 
 
 def _shared_out(found: Sequence[Cause], longer: float) -> tuple[list[Cause], float]:
-    """Return the causes, largest first, and the seconds that they leave unexplained."""
-    left, named = longer, []
-    for one in sorted(found, key=lambda one: (one.rank, -(one.seconds or 0.0))):
-        seconds = min(one.seconds or 0.0, left)
+    """Return the causes that explain enough, and the seconds that no share explains."""
+    left, unexplained, named = longer, longer, []
+    for cause in sorted(found, key=lambda one: (one.rank, -(one.seconds or 0.0))):
+        seconds = min(cause.seconds or 0.0, left)
         if seconds >= _LEAST_SHARE * longer:
-            named.append(replace(one, share=seconds / longer))
+            named.append(replace(cause, share=seconds / longer if cause.is_sound else None))
             left -= seconds
-    return sorted(named, key=lambda cause: -(cause.share or 0.0)), left
+            unexplained -= seconds if cause.is_sound else 0.0
+    return named, unexplained
 
 
 def _clock(before: Evidence, after: Evidence) -> Iterator[Cause]:
@@ -160,7 +199,7 @@ def _clock(before: Evidence, after: Evidence) -> Iterator[Cause]:
     if not (before.host_clock or by_memory) and 0.0 < new < old * (1.0 - _CLOCK_NOISE):
         changes = (Change("SM clock", old, new, "Hz"),)
         seconds = after.seconds * (1.0 - new / old)
-        yield Cause("clock", "The SM clock is lower", changes, seconds, 0)
+        yield Cause("clock", "the SM clock is lower", changes, seconds, 0)
 
 
 def _other_kernels(before: Evidence, after: Evidence, slower: float | None) -> Iterator[Cause]:
@@ -171,17 +210,9 @@ def _other_kernels(before: Evidence, after: Evidence, slower: float | None) -> I
     come = [name for name in after.kernels if name not in before.kernels]
     if gone and come and any(map(_LIBRARY.search, (*gone, *come))):
         old, new = sum(before.kernels[one] for one in gone), sum(after.kernels[one] for one in come)
-        words = f"Another kernel runs: {come[0]} instead of {gone[0]}"
+        words = f"another kernel: {come[0]} instead of {gone[0]}"
         changes = (Change("time of the library's kernels", old, new, "s"),)
         yield Cause("library_kernel", words, changes, None if slower is None else new - old, 0)
-
-
-def _by_resources(before: Evidence, after: Evidence) -> Iterator[Cause]:
-    """Yield, without counters, what usually makes a kernel slower."""
-    for key, resource, words, worse in _OF_RESOURCES:
-        old, new = before.resources.get(resource), after.resources.get(resource)
-        if old is not None and new is not None and (new - old) * worse > 0:
-            yield Cause(key, words, (Change(RESOURCES[resource], old, new),), None, 0)
 
 
 def _changed_resources(before: Evidence, after: Evidence) -> tuple[Change, ...]:
@@ -222,65 +253,59 @@ def is_same_code(before: Evidence, after: Evidence) -> bool:
     return before.code_is_whole and after.code_is_whole and bool(old) and old == new
 
 
-def by_code(before: Evidence, after: Evidence, found: Sequence[Cause]) -> Iterator[Cause]:
-    """Yield `found` as the code allows: without what it excludes, and refined by what it shows."""
-    changes = code_changes(before.code, after.code).values()
-    loops = [_of_loop(loop) for change in changes for loop in change.unrolled if loop.is_less]
-    is_known, is_same = before.code_is_whole and after.code_is_whole, is_same_code(before, after)
-    is_spill = any(line.is_spill for side in (after.code or {}).values() for line in side.code)
-    both = CounterPair(before.counters or {}, after.counters or {})
-    # Where a GPU does not count branches separately, the instructions that control a loop may count
-    # as arithmetic, as IMAD.MOV does.
-    is_loop = loops and "unrolling" not in {one.key for one in found} and both.same_work(CACHED)
-    for one in found:
-        if one.key == "instructions" and is_loop:
-            moved = (*loops[:_MOST_LOOPS], *one.changes)
-            yield replace(one, key="unrolling", words=_UNROLLED, changes=moved, rank=1)
-        if one.key == "unrolling" and is_known and not loops:
-            words = "More branches around the same arithmetic and memory accesses"
-            yield replace(one, key="branches", words=words)
-        elif one.key == "spills" and is_spill and not is_same:
-            yield replace(one, words="Registers are spilled to local memory")
-        elif not (is_same and one.key in _OF_CODE):
-            yield one
-
-
-def code_causes(before: Evidence, after: Evidence) -> Iterator[Cause]:
-    """Yield changes of the code that usually make a kernel slower, by an unknown time."""
-    for change in code_changes(before.code, after.code).values():
+def code_differences(
+    before: Evidence, after: Evidence, changes: Iterable[CodeChange]
+) -> dict[str, CodeDifference]:
+    """Return what of the code usually makes a kernel slower, by cause."""
+    found: dict[str, CodeDifference] = {}
+    for change in changes:
         if not change.is_same:
-            yield from _of_change(change)
+            for key, difference in _of_change(change, _functions(before, after)):
+                found.setdefault(key, difference)
+    is_spill = (one.is_spill for kernel in (after.code or {}).values() for one in kernel.code)
+    if "spills" in found and any(is_spill):
+        found["spills"] = found["spills"]._replace(sentence=_SPILLED)
+    return found
 
 
-def _of_change(change: CodeChange) -> Iterator[Cause]:
-    def cause(key: str, words: str, *changes: Change) -> Cause:
-        return Cause(key, words, changes, None, 0)
-
+def _of_change(change: CodeChange, functions: str) -> Iterator[tuple[str, CodeDifference]]:
     everything = sum(one.weighted for one in change.after.values())
-    for key, words, what, kind in _GROWN:
+    for key, what, kind in _GROWN:
         old, new = change.counts(kind)
         more = new.weighted - old.weighted
         if new.weighted > old.weighted * _MORE and more >= _LEAST * everything:
-            yield cause(key, words, Change(what, old.instructions, new.instructions))
+            moved = Change(what, old.instructions, new.instructions)
+            yield key, CodeDifference("", (moved,))
     # Narrower accesses with more conversions come from a smaller element type.
     old, new = change.counts(sass.CONVERSION)
     for width in change.widths:
-        (wide, before), (narrow, after) = width.before, width.after
-        if narrow < wide and old.weighted >= new.weighted:
+        wide, narrow = width.before[0], width.after[0]
+        is_global = width.access in (sass.GLOBAL_LOAD, sass.GLOBAL_STORE)
+        if is_global and narrow < wide and old.weighted >= new.weighted:
             moved = Change(f"bits of a {width.access}", wide, narrow)
-            words = f"{width.access.capitalize()}s are narrower"
-            yield cause("narrower", words, moved, Change(f"{width.access}s", before, after))
-    for loop in change.unrolled:
-        if loop.is_less:
-            yield cause("unrolling", _UNROLLED, _of_loop(loop))
-    few, many = change.counts(sass.SPECIAL)
+            yield "narrower", CodeDifference(moved.text, (moved,))
+    few, many = change.counts(sass.FP16)
     old, new = change.counts(sass.FP32)
-    if many.weighted < few.weighted and new.weighted > old.weighted * _MORE:
-        words = "A precise function instead of an approximate one"
-        moved = Change("FP32 instructions", old.instructions, new.instructions)
-        yield cause("precise", words, moved)
+    if many.weighted * _MORE < few.weighted and new.weighted > old.weighted * _MORE:
+        moved = Change("FP16 instructions in the code", few.instructions, many.instructions)
+        yield "fp32", CodeDifference("", (moved,))
+    loops = [str(loop) for loop in change.unrolled if loop.is_less]
+    if loops:
+        yield "unrolling", CodeDifference(", ".join(loops[:_MOST_LOOPS]), ())
+    few, many = change.counts(sass.SPECIAL)
+    if functions or (many.weighted < few.weighted and new.weighted > old.weighted * _MORE):
+        moved = Change("FP32 instructions in the code", old.instructions, new.instructions)
+        yield "precise", CodeDifference(functions, (moved,))
 
 
-def _of_loop(loop: Unrolling) -> Change:
-    words = f"unrolling at {loop.source}" if loop.source else "unrolling of a loop"
-    return Change(words, loop.before, loop.after)
+def _functions(before: Evidence, after: Evidence) -> str:
+    """Return which precise functions replace approximate ones, as far as the code tells."""
+    old, new = (
+        Counter(one.opcode for kernel in (side.code or {}).values() for one in kernel.code)
+        for side in (before, after)
+    )
+    names = [name for code, name in _APPROXIMATE.items() if new[code] < old[code]]
+    for code, (approximate, more, name) in _PRECISE.items():
+        if new[code] > old[code] and 0 < old[approximate] >= new[approximate] - more:
+            names.append(name)
+    return ", ".join(f"{name} instead of {_FAST.get(name, f'__{name}')}" for name in names)

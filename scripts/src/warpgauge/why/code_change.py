@@ -6,10 +6,8 @@ Instructions are weighted by how often they run: each loop is assumed to run ten
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import math
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,15 +18,6 @@ from scipy.sparse.csgraph import connected_components
 
 from warpgauge.why import machine_code as sass
 from warpgauge.why.machine_code import Instruction, Kernel
-
-_CONTEXT, _LONGEST_HUNK = 2, 24  # instructions
-# Longer code is compared without common instructions as anchors, which is faster.
-_EXACT_DIFFERENCE = 1500
-
-# Registers, predicates and barriers, which another build may number differently.
-_NUMBERED = re.compile(r"\b(U?R|U?P|B|SB|gsb)\d+\b")
-_TARGET = re.compile(r"^0x[0-9a-f]+$")
-_BRANCHING = frozenset(("BRA", "CALL", "BSSY", "JMP", "WARPSYNC", "RET"))
 
 _MOST_LINES = 10
 # The least change of a class that is stated: as a share of the class, and of the largest change.
@@ -236,14 +225,8 @@ class Unrolling:
         return 0 < self.after < self.before or self.before == 0 < self.after
 
     def __str__(self) -> str:
-        loop = f"loop at {self.source}" if self.source else "a loop"
-        if self.after == 0:
-            return f"{loop}: now completely unrolled"
-        before, after = (
-            "not unrolled" if rounds == 1 else f"unrolled {rounds} times"
-            for rounds in (self.before, self.after)
-        )
-        return f"{loop}: {before if self.before else 'completely unrolled'} before, now {after}"
+        before, after = (rounds or "completely" for rounds in (self.before, self.after))
+        return f"unrolling{self.source and f' at {self.source}'} {before} → {after}"
 
 
 @dataclass(frozen=True)
@@ -270,7 +253,6 @@ class CodeChange:
     after: Mapping[str, Count]
     unrolled: tuple[Unrolling, ...] = ()
     widths: tuple[Width, ...] = ()
-    hunk: tuple[str, ...] = ()  # lines that begin with " ", "-" or "+"
 
     def counts(self, kind: str) -> tuple[Count, Count]:
         return self.before.get(kind, Count()), self.after.get(kind, Count())
@@ -319,8 +301,7 @@ def changed(before: Kernel, after: Kernel) -> CodeChange:
     unrolled = _match_loops(*sides)
     texts = [[str(one) for one in kernel.code] for kernel in (before, after)]
     old, new = (side.counts() for side in sides)
-    widths, hunk = _widths(*sides), _hunk(*sides)
-    return CodeChange(False, texts[0] == texts[1], old, new, unrolled, widths, hunk)
+    return CodeChange(False, texts[0] == texts[1], old, new, unrolled, _widths(*sides))
 
 
 def _match_loops(before: WeightedCode, after: WeightedCode) -> tuple[Unrolling, ...]:
@@ -399,40 +380,3 @@ def _usual_width(side: WeightedCode, access: str) -> tuple[int, int] | None:
             traffic[kind.bits] += kind.bits * weight
     bits = max(traffic, key=lambda one: traffic[one], default=0)
     return (bits, side.kinds.count(sass.Kind(access, bits))) if bits else None
-
-
-def normalised(instruction: Instruction) -> str:
-    """Return an instruction without numbers that differ by build."""
-    operands = list(instruction.operands)
-    if instruction.opcode.partition(".")[0] in _BRANCHING:
-        operands = [_TARGET.sub("target", one) for one in operands]
-    text = " ".join((instruction.predicate, instruction.opcode, ", ".join(operands)))
-    return _NUMBERED.sub(r"\1", text.replace(".reuse", "")).strip()
-
-
-def _hunk(before: WeightedCode, after: WeightedCode) -> tuple[str, ...]:
-    """Return the most expensive lines of the difference, with context."""
-    texts = [[normalised(one) for one in side.code] for side in (before, after)]
-    is_large = max(map(len, texts)) > _EXACT_DIFFERENCE
-    matcher = difflib.SequenceMatcher(None, texts[0], texts[1], autojunk=is_large)
-    lines: list[tuple[float, str]] = []  # with their cost
-    for tag, a, b, c, d in matcher.get_opcodes():
-        if tag == "equal":
-            lines += [(0.0, f"  {_shown(one)}") for one in after.code[c:d]]
-            continue
-        for sign, side, numbers in (("-", before, range(a, b)), ("+", after, range(c, d))):
-            for n in numbers:
-                cost = side.weights[n] * sass.COST[side.kinds[n].name]
-                lines.append((cost, f"{sign} {_shown(side.code[n])}"))
-    if not any(cost for cost, _ in lines):
-        return ()
-    sums = [0.0, *itertools.accumulate(cost for cost, _ in lines)]
-    room = min(_LONGEST_HUNK, len(lines))
-    start = max(range(len(lines) - room + 1), key=lambda n: sums[n + room] - sums[n])
-    differ = [n for n in range(start, start + room) if lines[n][0]]
-    first, last = max(differ[0] - _CONTEXT, start), min(differ[-1] + _CONTEXT + 1, start + room)
-    return tuple(text for _, text in lines[first:last])
-
-
-def _shown(instruction: Instruction) -> str:
-    return f"{instruction}  {instruction.source}".rstrip()

@@ -132,23 +132,18 @@ def read_trace(path: Path) -> Sequence[Activity]:
         ) from None
     try:
         head = msgspec.json.decode(lines[0] if lines else b"", type=_Head)
-    except msgspec.MsgspecError:
-        raise TraceFault("its trace is damaged: the header is wrong") from None
+        found = [*map(msgspec.json.Decoder(Activity).decode, lines[1:])]
+    except (msgspec.MsgspecError, UnicodeDecodeError) as fault:
+        raise TraceFault(f"its trace is damaged: {inert(str(fault))}") from None
     faults = inert("; ".join(head.faults))
     if faults and not head.activities:
         raise UserError(f"nothing could be traced: {faults}", ExitStatus.NOT_MEASURED)
     if faults or head.dropped:
         faults = faults or f"CUPTI dropped {plural(head.dropped, 'record')}"
         raise TraceFault(f"its trace is incomplete: {faults}")
-    count = len(lines) - 1
-    if count != head.activities:
-        raise TraceFault(f"its trace is truncated: {count} of {head.activities} records are there")
-    found: list[Activity] = []
-    try:
-        found.extend(map(msgspec.json.Decoder(Activity).decode, lines[1:]))
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        number = len(found) + 1
-        raise TraceFault(f"its trace is damaged: record {number} cannot be read") from None
+    if len(found) != head.activities:
+        number = f"{len(found)} of {head.activities}"
+        raise TraceFault(f"its trace is truncated: {number} records are there")
     return found
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Why benchmarks became slower: a requested one, or every regression that pairs found.
 
-The evidence of both sides is gathered and weighed. Without a time, only machine code is compared.
+The evidence of both sides is gathered and weighed.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from warpgauge.system.git import short
 from warpgauge.system.text import clause, duration, file_name, inert
 from warpgauge.verdict import comparability
 from warpgauge.verdict.comparison import Comparison, ContextDifference, Outcome, Verdict
-from warpgauge.why import cupti, machine_code
-from warpgauge.why.causes import code_changes, explanation
+from warpgauge.why import cupti
+from warpgauge.why.causes import explanation
 from warpgauge.why.profiling import Profiling
 from warpgauge.why.reason import Evidence, Reason
 from warpgauge.why.trace_views import chrome_trace
@@ -163,7 +163,7 @@ def of_pairs(name: str, pair: Pair, found: Comparison, measuring: Measuring) -> 
     if measured is not None:
         return explained(name, pair, measured, measuring)
     fault = next((row.error for row in (before, after) if row is not None and row.error), None)
-    return by_code(name, pair, f"{name} has no time on both sides{f': {fault}' if fault else ''}.")
+    return Reason(name, missing=(f"It has no time on both sides{f': {fault}' if fault else ''}.",))
 
 
 def of_axis(
@@ -237,24 +237,6 @@ def _measured(before: Row, after: Row, found: Comparison) -> Measured | None:
         return None
     old, new = map(statistics.median, times)
     return Measured(before, after, new / old - 1.0, True)
-
-
-def by_code(name: str, pair: Pair, why: str) -> Reason:
-    """Return the reason from the programs' machine code alone, without running them."""
-    if pair[0].file == pair[1].file:  # one program, which loads another kernel on each side
-        return Reason(name, missing=(why,))
-    try:
-        old, new = (cubins.digests(one.file) for one in pair)
-        differ = [one for one in old if one in new and old[one] != new[one]]
-        gone, come = [one for one in old if one not in new], [one for one in new if one not in old]
-        before = machine_code.kernels_of(pair[0].file, [*differ, *gone][:_MOST_KERNELS])
-        after = machine_code.kernels_of(pair[1].file, [*differ, *come][:_MOST_KERNELS])
-    except (UserError, OSError) as fault:
-        return Reason(name, missing=(why, f"{_words(fault)}."))
-    changes = code_changes(before, after)
-    renamed = len(changes) - len(before.keys() & after.keys())
-    counts = len(differ) + renamed, len(gone) + len(come) - 2 * renamed
-    return Reason(name, code=changes, of_program=counts, missing=(why,))
 
 
 def regressions(found: Comparison, measuring: Measuring) -> list[Verdict]:

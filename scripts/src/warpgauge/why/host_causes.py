@@ -20,10 +20,8 @@ _MEMSET = re.compile(r"cu(?:da)?Memset")
 _KINDS = (re.compile(r"cu(?:da)?Launch\w*Kernel"), _COPY, _MEMSET, _WAIT)
 # What more calls of a kind are.
 _ADDED = (
-    (_WAIT, "added_wait", "An additional synchronisation"),
-    (_MEMSET, "added_memset", "An additional memset"),
-    (_COPY, "added_memcpy", "An additional copy"),
-    (re.compile(""), "added_call", "An additional API call"),
+    *((_WAIT, "added_wait"), (_MEMSET, "added_memset"), (_COPY, "added_memcpy")),
+    (re.compile(""), "added_call"),
 )
 # Calls that return after the device has done the preceding work.
 _WAITING = re.compile(rf"{_WAIT.pattern}|cu(?:da)?(?:Mem(?:cpy|set)|Malloc|Free)(?!\w*Async)")
@@ -35,6 +33,7 @@ _POOL = re.compile(r"cu(?:da)?(?:Mem)?(?:Alloc|Malloc|Free)\w*$|cu(?:da)?MemPool
 _OFTEN = 0.05
 # A call that takes this factor longer does something else; a smaller factor may be a busy host.
 _LONGER = 1.5
+_TWICE = 1.5  # calls, rounded
 
 
 def host_causes(before: Evidence, after: Evidence) -> Iterator[Cause]:
@@ -78,9 +77,9 @@ def device_causes(before: Evidence, after: Evidence) -> Iterator[Cause]:
         counts = _total(old).count, _total(new).count
         more = counts[1] - counts[0]
         if more > _OFTEN:
-            words = f"An additional {kind}" if more < 1.5 else f"More {kind}s"
-            changes = (Change(f"{kind}s an operation", *counts),)
-            yield Cause(f"added_{kind}", words, changes, _of_shortest(more, old, new), 0)
+            change = Change(f"{kind}s per operation", *counts)
+            seconds = _of_shortest(more, old, new)
+            yield Cause(f"added_{kind}", change.text, (change,), seconds, 0)
 
 
 def _of_shortest(more: float, old: Calls, new: Calls) -> float:
@@ -102,7 +101,7 @@ def _pageable(before: Evidence, after: Evidence, old: Calls, new: Calls) -> Iter
         calls = _matching(_COPY_OR_WAIT, {*before.calls, *after.calls})
         seconds = max(seconds, _longer(before.calls, after.calls, calls))
     changes = (Change("copies of pageable memory", were, are),)
-    yield Cause("pageable", "The copied memory is now pageable", changes, seconds, 0)
+    yield Cause("pageable", "the copied memory is now pageable", changes, seconds, 0)
 
 
 def _of_calls(old: Calls, new: Calls) -> Iterator[Cause]:
@@ -118,7 +117,7 @@ def _of_calls(old: Calls, new: Calls) -> Iterator[Cause]:
             Change("calls that enqueue one operation", *enqueued),
         )
         explained = graphs | singles
-        words = "The work of one graph launch is now enqueued call by call"
+        words = "the work of one graph launch is now enqueued call by call"
         yield Cause("graph_to_stream", words, changes, _longer(old, new, explained), 0)
     pool = _matching(_POOL, names)
     was, is_now = (_total(side, pool) for side in (old, new))
@@ -132,7 +131,7 @@ def _of_calls(old: Calls, new: Calls) -> Iterator[Cause]:
             Change("time per call", was.each, is_now.each, "s"),
         )
         explained |= pool | waits
-        words = "Allocation takes longer: the memory pool keeps less and asks the driver again"
+        words = "allocation takes longer: the memory pool keeps less and asks the driver again"
         yield Cause("memory_pool", words, changes, _longer(old, new, pool | waits), 0)
     for kind in _by_kind(names - explained):
         yield from _of_kind(kind, old, new)
@@ -156,14 +155,18 @@ def _of_kind(kind: Sequence[str], old: Calls, new: Calls) -> Iterator[Cause]:
     seconds = is_now.seconds - was.seconds
     if is_now.count > was.count + _OFTEN:
         changes = (Change(f"{name} per operation", was.count, is_now.count),)
-        key, words = next(rest for pattern, *rest in _ADDED if pattern.match(name))
-        yield Cause(key, f"{words}: {name}", changes, seconds, 0)
-    elif is_now.each > _LONGER * was.each > 0.0:
-        changes = (Change("time per call", was.each, is_now.each, "s"),)
-        words = f"{name} instead of {gone}" if more[gone] < -_OFTEN else name
+        key = next(key for pattern, key in _ADDED if pattern.match(name))
+        more_often = is_now.count - was.count
+        often = "once" if more_often < _TWICE else f"{more_often:.0f} times"
+        yield Cause(key, f"{name} called {often} more", changes, seconds, 0)
+        return
+    is_other = more[gone] < -_OFTEN
+    if is_now.each > (1.0 if is_other else _LONGER) * was.each > 0.0:
+        changes = (Change(f"time of {name}", was.each, is_now.each, "s"),)
+        words = f"{name} instead of {gone}" if is_other else f"{name} takes longer"
         # At a synchronisation the host waits for the device's work, so it is a consequence.
-        rank = 2 if _WAIT.match(name) else 1
-        yield Cause("slower_call", f"{words} takes longer", changes, seconds, rank)
+        rank = 2 if _WAIT.match(name) and not is_other else 1
+        yield Cause("slower_call", words, changes, seconds, rank)
 
 
 def _matching(pattern: re.Pattern[str], names: Iterable[str]) -> set[str]:

@@ -1,132 +1,243 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What made kernels slower, from the hardware counters of both sides.
+"""What made kernels slower: the rules of rules.csv, over what is known of both sides.
 
-Each rule needs a count that changed by more than its noise. Instructions, requests and sectors are
-exact; counts that depend on a cache are not. The rule then states how many of the kernels' seconds
-this explains: seconds in which a unit that bounds the kernel is busy, in which warps wait for it,
-or that the instructions take. A change that explains no time is not a cause.
+A rule claims a cause only if all of its condition holds, which has words apart by spaces: "+key" is
+a counter that must be more, "-key" less, "=key" the same, each beyond its noise; "#key" differs at
+all; "@cause" is shown by the code; a bare word is a property of `Sides`. "!" negates, and "?" is
+for counters that may be unknown. So no counter that moved the other way, or not at all, becomes a
+cause.
+
+Each rule estimates the seconds that it explains: the most of those in which warps wait for one of
+its `stalls`, that its `instructions` take, and in which one of its `units` that bound the kernel is
+busy. This orders causes and drops those that explain little. It is stated as a share only if it
+follows from the launch or from such a unit, and the rule `is_checked`: it was within a third of the
+truth in tests/why/planted_causes_on_h200.json.gz, where its cause was the only one.
+
+`facts` are what differs in the launch and the resources; if something does, it is named first.
+`shown` are the counters that follow. The first rule of those with the same cause that holds is it.
 """
 
 from __future__ import annotations
 
+import csv
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import chain
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
 
-from warpgauge.why.ncu import COUNTERS
-from warpgauge.why.reason import Cause, Change
+from warpgauge.records.counters import KERNELS, RESOURCES
+from warpgauge.why.ncu import COUNTERS, Counter
+from warpgauge.why.reason import OF_CODE, Cause, Change
 
-COUNTED = 0.02  # noise of counts that are exact except for effects of the order of blocks
-CACHED = 0.05  # noise of counts that depend on the contents of caches
+_EXACT = 0.02  # noise of counts that are exact except for effects of the order of blocks
+_CACHED = 0.05  # noise of ratios, and of counts that depend on the contents of caches
+_OF_A_CACHE = frozenset(("dram_bytes", "l2_hits", "load_efficiency", "store_efficiency"))
 _LEAST = 0.005  # share of all instructions; fewer do not make a kernel slower
 # A unit that is busy for this part of the time bounds the kernel: others wait for it. (Nsight
 # Compute calls more than 60 % high.)
 BOUND = 0.5
+_CLEAR = 0.8  # a busy unit explains no less than this part of the waits
+_MOST_OFF = 1.5  # an estimate beyond this multiple of the kernels' own slowdown is wrong
 _WARP = 32  # threads
-# Neither counters nor a kernel's attributes distinguish the two.
-LOCAL_MEMORY = "More local memory: registers are spilled, or an array has no fixed index"
-# At a barrier, warps wait for other warps, which wait for something else.
-_BARRIER = "barrier"
-# Stall reasons of warps that wait for memory.
-_LOADS = ("long_scoreboard", "lg_throttle")
-_STORES = (*_LOADS, "drain", "membar")
-_SHARED = ("short_scoreboard", "mio_throttle")
-_MEMORY = ("l1_busy", "l2_busy", "dram_busy")
+_LAUNCH = ("block", "grid", "blocks_each")
+_NAMES = {**COUNTERS, **{key: Counter("", words, "", ()) for key, words in RESOURCES.items()}}
 
 
 @dataclass(frozen=True)
-class CounterPair:
-    """Counters of both sides, and the part of the kernels' time that each explains.
+class Rule:
+    cause: str
+    rank: int
+    is_checked: bool
+    condition: Sequence[str]
+    facts: Sequence[str]
+    shown: Sequence[str]
+    stalls: Sequence[str]
+    instructions: Sequence[str]
+    units: Sequence[str]
+    sentence: str
+
+
+def _read(table: Path) -> Iterator[Rule]:
+    lists = "condition", "facts", "shown", "stalls", "instructions", "units"
+    for row in csv.DictReader(table.read_text().splitlines()):
+        several = {name: row[name].split() for name in lists}
+        checked = row["is_checked"] == "yes"
+        yield Rule(row["cause"], int(row["rank"]), checked, sentence=row["sentence"], **several)
+
+
+RULES = (*_read(Path(__file__).with_name("rules.csv")),)
+
+
+class CodeDifference(NamedTuple):
+    """What the machine code shows of a cause: a sentence in place of the rule's, if not empty."""
+
+    sentence: str
+    changes: tuple[Change, ...]
+
+
+@dataclass(frozen=True)
+class Sides:
+    """What is known of both sides' kernels by name: resources of the row, and counters of ncu.
 
     All times are seconds under the profiler, of one operation's kernels. A key "a/b" is a ratio of
-    two counters.
+    two counters. `code` are the differences of the machine code by the cause that they show;
+    `code_is_known` if it has all kernels. Launches are compared if the same `kernels_run`.
     """
 
     before: Mapping[str, float]
     after: Mapping[str, float]
+    code: Mapping[str, CodeDifference] = field(default_factory=dict)
+    code_is_known: bool = False
+    code_is_same: bool = False
+    same_kernels_run: bool = True
 
-    def has(self, *keys: str) -> bool:
-        """Return whether both sides have all of these counters."""
-        parts = [part for key in keys for part in key.split("/")]
-        return all(part in self.before and part in self.after for part in parts)
+    @property
+    def is_counted(self) -> bool:
+        return self.has("time")
 
     @property
     def slower(self) -> float:
         """The additional seconds of an operation's kernels."""
         return self.after["time"] - self.before["time"]
 
-    def causes(self) -> Sequence[Cause]:
-        """Return all possible causes, each with the seconds that it explains, possibly zero."""
-        return [*chain.from_iterable(rule(self) for rule in _RULES)]
+    @property
+    def relaunched(self) -> bool:
+        """Return whether the same kernels are launched with another grid or other blocks."""
+        same = self.same_kernels_run and self.growth(KERNELS) == 1.0
+        return same and any(self.growth(key) != 1.0 for key in _LAUNCH)
 
-    def cause(
-        self,
-        key: str,
-        words: str,
-        shown: Sequence[str],
-        stalls: Sequence[str] = (),
-        instructions: Sequence[str] = (),
-        units: Sequence[str] = (),
-        rank: int = 1,
-    ) -> Cause:
-        """Return a cause that explains the most of three: the seconds in which warps wait for one
-        of these reasons, that additional instructions of one kind take, and in which one of the
-        units that bound the kernel is busy.
-        """
-        instruction_seconds = (self._instructions(one) for one in instructions)
-        busy_seconds = (self._busy(one) for one in units if self.after.get(one, 0.0) >= BOUND)
-        seconds = max(0.0, self._stalled(stalls), *instruction_seconds, *busy_seconds)
-        return Cause(key, words, self.changes(*shown), seconds, rank)
+    @property
+    def is_partial(self) -> bool:
+        """Return whether other blocks do not fill their last warp."""
+        return self.growth("block") != 1.0 and self.after["block"] % _WARP != 0.0
 
-    def changes(self, *keys: str) -> tuple[Change, ...]:
-        def change(key: str) -> Change:
-            before, after = _value(self.before, key), _value(self.after, key)
-            return Change(COUNTERS[key].words, before, after, COUNTERS[key].unit)
+    @property
+    def is_narrowed(self) -> bool:
+        """Return whether there are more threads because each has a narrower access."""
+        (bits, *_) = self.code["narrower"].changes if "narrower" in self.code else (None,)
+        threads = math.prod(map(self.growth, _LAUNCH))
+        return bits is not None and abs(threads * bits.after / bits.before - 1.0) < _EXACT
 
-        return tuple(map(change, keys))
+    @property
+    def uses_xu(self) -> bool:
+        known = self.has("xu", "instructions")
+        return known and self.before["xu"] >= _LEAST * self.before["instructions"]
 
-    def growth(self, *keys: str) -> float:
-        """Return after over before, for a sum; 1 if a side is unknown, infinite from zero."""
-        if not self.has(*keys):
-            return 1.0
-        before, after = (
-            sum(_value(side, key) for key in keys) for side in (self.before, self.after)
+    @property
+    def is_mostly_local(self) -> bool:
+        """Return whether most of the accesses are to local memory, as its units are then."""
+        others = self.after.get("load_sectors", 0.0) + self.after.get("store_sectors", 0.0)
+        return self.after.get("local_sectors", 0.0) > others
+
+    @property
+    def same_arithmetic(self) -> bool:
+        return self.has("fma", "fp64") and self._is_same("fma", "fp64", "xu")
+
+    @property
+    def same_accesses(self) -> bool:
+        """Return whether as many threads of a warp make the same accesses."""
+        same = self._is_same("load_requests", "store_requests", "shared_instructions")
+        return same and not (self.holds("+local_sectors") or self.holds("-threads"))
+
+    def _is_same(self, *keys: str) -> bool:
+        return all(abs(self.growth(key) - 1.0) <= _CACHED for key in keys)
+
+    def causes(self) -> Iterator[Cause]:
+        """Yield all possible causes, each with the seconds that it may explain, if counted."""
+        rules: dict[str, Rule] = {}
+        for rule in RULES:
+            if all(map(self.holds, rule.condition)):
+                rules.setdefault(rule.cause, rule)
+        if not self.is_counted:
+            for rule in RULES:
+                if rule.cause in self.code:
+                    rules.setdefault(rule.cause, rule)
+        for rule in rules.values():
+            if not (self.code_is_same and rule.cause in OF_CODE):
+                yield self._cause(rule)
+
+    def holds(self, condition: str) -> bool:
+        sign, key = condition[0], condition[1:]
+        if sign == "!":
+            return not self.holds(key)
+        if sign == "?":
+            return not self.has(key[1:]) or self.holds(key)
+        if sign == "@":
+            return key in self.code
+        if sign.isalpha():
+            return bool(getattr(self, condition))
+        growth = self.growth(key)
+        if sign == "#":
+            return growth != 1.0
+        if not self.has(key):
+            return False
+        if key.endswith("_busy"):  # longer, and by a relevant time
+            was = self.before[key] * self.before["time"]
+            return self._busy(key) > _CACHED * max(was, self.after["time"])
+        noise = _CACHED if "/" in key or key in _OF_A_CACHE else _EXACT
+        if sign == "=":
+            return abs(growth - 1.0) <= noise
+        return growth < 1.0 - noise if sign == "-" else growth > 1.0 + noise and self._matters(key)
+
+    def _matters(self, key: str) -> bool:
+        """Return whether a count grew enough to matter if each costs an instruction."""
+        if key not in COUNTERS or COUNTERS[key].over != "sum":
+            return True
+        return self.after[key] - self.before[key] > _LEAST * self.after.get("instructions", 0.0)
+
+    def _cause(self, rule: Rule) -> Cause:
+        code = self.code.get(rule.cause, CodeDifference("", ()))
+        facts = self._changes(*(key for key in rule.facts if self.growth(key) != 1.0))
+        differs = ", ".join(one.text for one in facts)
+        words = ": ".join(filter(None, (differs, code.sentence or rule.sentence)))
+        changes = (*code.changes, *self._changes(*rule.shown)) or facts
+        if not (self.is_counted and rule.sentence):
+            return Cause(rule.cause, words, changes, None, rule.rank)
+        seconds, is_sound = self._estimate(rule)
+        # Another launch changes counters, too. What the code does not show is its consequence.
+        if self.relaunched and rule.rank and not self._is_shown(rule.cause):
+            seconds = 0.0
+        is_sound = is_sound and rule.is_checked and seconds <= _MOST_OFF * self.slower
+        return Cause(rule.cause, words, changes, seconds, rule.rank, is_sound)
+
+    def _is_shown(self, cause: str) -> bool:
+        return cause in self.code or (cause == "spills" and self.growth("local_bytes") > 1.0)
+
+    def _estimate(self, rule: Rule) -> tuple[float, bool]:
+        """Return the seconds that a rule explains, and whether the launch or busy units tell."""
+        time = self.after["time"]
+        if rule.cause == "tail":
+            return time * (1.0 - self.growth("active")), True
+        if rule.cause == "occupancy":
+            # Little's law, minus the latency that is saved because fewer warps compete.
+            kept = self.growth("warps") / min(self.growth("latency") or 1.0, 1.0)
+            return time * (1.0 - kept), True
+        executed = (self._executed(key) for key in rule.instructions)
+        bounding = (self._busy(key) for key in rule.units if self.after.get(key, 0.0) >= BOUND)
+        busy, seconds = max((0.0, *bounding)), max(0.0, self._stalled(rule.stalls), *executed)
+        return (busy, True) if busy >= _CLEAR * seconds else (seconds, False)
+
+    def has(self, *keys: str) -> bool:
+        """Return whether both sides have all of these."""
+        parts = [part for key in keys for part in key.split("/")]
+        return all(part in self.before and part in self.after for part in parts)
+
+    def _changes(self, *keys: str) -> tuple[Change, ...]:
+        return tuple(
+            Change(_NAMES[k].words, _value(self.before, k), _value(self.after, k), _NAMES[k].unit)
+            for k in keys
+            if self.has(k)
         )
+
+    def growth(self, key: str) -> float:
+        """Return after over before; 1 if a side is unknown, infinite from zero."""
+        if not self.has(key):
+            return 1.0
+        before, after = _value(self.before, key), _value(self.after, key)
         if before <= 0.0:
             return math.inf if after > 0.0 else 1.0
         return after / before
-
-    def is_more(self, *keys: str, noise: float = COUNTED) -> bool:
-        return self.growth(*keys) > 1.0 + noise
-
-    def is_less(self, *keys: str, noise: float = COUNTED) -> bool:
-        return self.growth(*keys) < 1.0 - noise
-
-    def is_same(self, *keys: str, noise: float = CACHED) -> bool:
-        return all(abs(self.growth(key) - 1.0) <= noise for key in keys)
-
-    def is_busier(self, key: str) -> bool:
-        """Return whether a unit is busy longer, beyond its noise and by a relevant time."""
-        was = self.before.get(key, 0.0) * self.before["time"]
-        return self._busy(key) > CACHED * max(was, self.after["time"])
-
-    def is_enough(self, key: str) -> bool:
-        """Return whether the increase is large enough to matter if each costs an instruction."""
-        return self.after[key] - self.before[key] > _LEAST * self.after.get("instructions", 0.0)
-
-    def same_accesses(self) -> bool:
-        same = self.is_same("load_requests", "store_requests", "shared_instructions")
-        return same and not self.is_more("local_sectors")
-
-    def same_work(self, noise: float) -> bool:
-        """Return whether as many threads do the same arithmetic and the same accesses."""
-        useful = self.is_same("fma", "fp64", "xu", noise=noise)
-        return useful and self.same_accesses() and self.as_many_threads()
-
-    def as_many_threads(self) -> bool:
-        """Return whether as many threads of a warp are active as before."""
-        return self.growth("threads") > 1.0 - COUNTED
 
     def _stalled(self, reasons: Sequence[str]) -> float:
         """Return the additional seconds in which warps wait for one of these reasons.
@@ -143,7 +254,7 @@ class CounterPair:
         )
         return after - before
 
-    def _instructions(self, key: str) -> float:
+    def _executed(self, key: str) -> float:
         """Return the seconds of additional instructions of a kind, at the mean time of each."""
         if not self.has("instructions", key) or self.after["instructions"] <= 0.0:
             return 0.0
@@ -162,158 +273,3 @@ def _value(side: Mapping[str, float], key: str) -> float:
     if not per:
         return side.get(key, 0.0)
     return side[key] / side[per] if side.get(per, 0.0) > 0.0 else 0.0
-
-
-def _spills(both: CounterPair) -> Iterator[Cause]:
-    if both.is_more("local_sectors") and both.is_enough("local_sectors"):
-        yield both.cause(
-            *("spills", LOCAL_MEMORY, ("local_sectors", "registers")),
-            stalls=(*_LOADS, _BARRIER),
-            instructions=("local_instructions",),
-            units=_MEMORY,
-        )
-
-
-def _accesses(both: CounterPair) -> Iterator[Cause]:
-    """Uncoalesced accesses need more sectors, narrower ones more requests for the same sectors."""
-    for what, stalls in (("load", (*_LOADS, _BARRIER)), ("store", (*_STORES, _BARRIER))):
-        sectors, requests = f"{what}_sectors", f"{what}_requests"
-        each, used = f"{sectors}/{requests}", f"{what}_efficiency"
-        # Wider accesses are fewer, or use the fetched bytes.
-        is_wider = both.is_less(requests, noise=CACHED) or (
-            both.has(used) and both.growth(used) > 1.0 - CACHED
-        )
-        if both.is_more(sectors) and both.is_more(each, noise=CACHED) and not is_wider:
-            words = f"{what.capitalize()}s are coalesced less"
-            yield both.cause("uncoalesced", words, (each, "dram_bytes"), stalls, units=_MEMORY)
-        is_narrower = both.is_more(requests) and both.is_less(each, noise=CACHED)
-        if is_narrower and both.is_same(sectors) and both.as_many_threads():
-            words, units = f"{what.capitalize()}s are narrower, and more", ("lsu_busy", "l1_busy")
-            yield both.cause("narrower", words, (requests, each), stalls, ("instructions",), units)
-
-
-def _bank_conflicts(both: CounterPair) -> Iterator[Cause]:
-    each = "shared_wavefronts/shared_instructions"
-    if not (both.is_more("bank_conflicts") and both.is_more(each)):
-        return
-    more = both.after["bank_conflicts"] - both.before["bank_conflicts"]
-    if more >= CACHED * both.after["shared_wavefronts"]:  # less may be other traffic of the L1
-        yield both.cause(
-            *("bank_conflicts", "Bank conflicts in shared memory", ("bank_conflicts", each)),
-            stalls=(*_SHARED, _BARRIER),
-            units=("shared_busy", "l1_busy"),
-        )
-
-
-def _units(both: CounterPair) -> Iterator[Cause]:
-    # This is the busiest slice of the L2; contended addresses lie in one slice.
-    if both.is_busier("atomic_busy"):
-        more = both.is_more("atomic_sectors", noise=CACHED)
-        words = "More atomics" if more else "Atomics contend for the same addresses"
-        shown = "atomic_busy", "atomic_sectors"
-        yield both.cause("atomics", words, shown, _STORES, units=("atomic_busy",))
-    if both.is_busier("constant_busy"):
-        words = "Constant memory is read at several addresses within a warp, one after the other"
-        shown, stalls = ("constant_busy", "constant_requests"), (*_SHARED, "imc_miss")
-        yield both.cause("constants", words, shown, stalls, units=("constant_busy",))
-
-
-def _l2_misses(both: CounterPair) -> Iterator[Cause]:
-    if not both.has("l2_hits") or both.after["l2_hits"] > both.before["l2_hits"] - COUNTED:
-        return
-    same = both.is_same("load_sectors", "store_sectors") and not both.is_more("local_sectors")
-    if same and both.is_more("dram_bytes", noise=CACHED):
-        words = "The same accesses miss the L2: their order or stride no longer suits it"
-        stalls, units = (*_STORES, _BARRIER), ("dram_busy", "l2_busy")
-        yield both.cause("l2_misses", words, ("l2_hits", "dram_bytes"), stalls, units=units)
-
-
-def _traffic(both: CounterPair) -> Iterator[Cause]:
-    """More accesses of the same kind: more work, or work that is repeated."""
-    requests, sectors = ("load_requests", "store_requests"), ("load_sectors", "store_sectors")
-    used = ("load_efficiency", "store_efficiency")
-    if both.has(*requests) and both.is_more(*sectors, noise=CACHED):
-        wider = both.has(*used) and all(both.growth(key) > 1.0 - CACHED for key in used)
-        if wider or both.is_more(*requests, noise=CACHED):
-            words, stalls = "Kernels load or store more data", (*_STORES, _BARRIER)
-            yield both.cause("traffic", words, sectors, stalls, units=_MEMORY, rank=2)
-
-
-def _parallelism(both: CounterPair) -> Iterator[Cause]:
-    """Fewer warps in flight (Little's law), minus the latency saved because fewer compete."""
-    in_flight = both.growth("warps") / min(both.growth("latency"), 1.0)
-    if both.is_less("occupancy_limit"):
-        if both.growth("warps") < 1.0 - COUNTED:
-            moved = [k for k in ("registers", "shared_bytes", "block") if both.growth(k) != 1.0]
-            changes = both.changes("occupancy_limit", *moved, "warps")
-            seconds = both.after["time"] * (1.0 - in_flight)
-            words = "Fewer warps fit on a multiprocessor"
-            yield Cause("occupancy", words, changes, seconds, 0)
-    elif both.has("active", "warps") and (both.growth("grid"), both.growth("block")) != (1.0, 1.0):
-        # Multiprocessors with no or few blocks while others work on the last ones.
-        kept = both.growth("active") * min(in_flight, 1.0)
-        if kept < 1.0 - COUNTED:
-            words = "Another grid leaves multiprocessors idle, at the end or throughout"
-            changes = both.changes("grid", "waves", "active")
-            yield Cause("tail", words, changes, both.after["time"] * (1.0 - kept), 0)
-
-
-def _fp64(both: CounterPair) -> Iterator[Cause]:
-    if both.is_more("fp64") and both.is_enough("fp64"):
-        yield both.cause(
-            *("fp64", "Arithmetic in FP64", ("fp64", "fp64_busy")),
-            stalls=("math_pipe_throttle", "short_scoreboard", "wait"),
-            instructions=("fp64", "instructions"),
-            units=("fp64_busy", "xu_busy"),
-        )
-
-
-def _precise(both: CounterPair) -> Iterator[Cause]:
-    """More FP32 arithmetic, with as many or fewer special functions."""
-    if not both.has("xu", "fma", "fp64", "instructions") or not both.is_more("fma"):
-        return
-    if both.before["xu"] < _LEAST * both.before["instructions"] or both.is_more("fp64"):
-        return
-    # Some precise functions of CUDA, as expf() and division, still use the hardware's function.
-    as_many = both.after["xu"] <= both.before["xu"] * (1.0 + CACHED)
-    if as_many and both.same_accesses() and both.as_many_threads():
-        words = "More FP32 arithmetic and as many special functions, as precise functions have"
-        if both.is_less("xu"):
-            words = "A precise function instead of an approximate one"
-        units, shown = ("fma_busy", "alu_busy", "issue_busy"), ("fma", "xu", "instructions")
-        yield both.cause("precise", words, shown, (), ("instructions",), units)
-
-
-def _unrolling(both: CounterPair) -> Iterator[Cause]:
-    """More branches around the same arithmetic and the same accesses."""
-    known = both.has("control", "fma", "fp64") and both.same_work(COUNTED)
-    if known and both.is_more("control") and both.is_more("instructions"):
-        stalls = "branch_resolving", "no_instruction", "wait", "long_scoreboard"
-        shown = "control", "instructions"
-        yield both.cause("unrolling", "Loops are unrolled less", shown, stalls, ("instructions",))
-
-
-def _divergence(both: CounterPair) -> Iterator[Cause]:
-    if not both.has("threads") or both.as_many_threads() or not both.is_more("instructions"):
-        return
-    key, words = "divergence", "Threads of a warp take different branches"
-    shown = ["threads", "instructions"]
-    if both.growth("block") != 1.0 and both.after["block"] % _WARP:
-        key, words = "partial_warps", "Blocks do not fill their last warp"
-        shown = ["block", *shown]
-    yield both.cause(key, words, shown, ("branch_resolving", _BARRIER), ("instructions",))
-
-
-def _instructions(both: CounterPair) -> Iterator[Cause]:
-    if both.is_more("instructions"):
-        kinds = ("fma", "alu", "fp64", "xu", "lsu", "control", "tensor")
-        grown = [key for key in kinds if both.is_more(key)]
-        most = sorted(grown, key=lambda key: both.before[key] - both.after[key])[:2]
-        words, shown = "Kernels execute more instructions", ("instructions", *most)
-        yield both.cause("instructions", words, shown, (), ("instructions",), rank=2)
-
-
-_RULES = (
-    *(_spills, _accesses, _bank_conflicts, _units, _l2_misses, _traffic, _parallelism),
-    *(_fp64, _precise, _unrolling, _divergence, _instructions),
-)

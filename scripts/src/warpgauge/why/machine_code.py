@@ -54,6 +54,7 @@ class Kernel:
     name: str  # mangled
     code: tuple[Instruction, ...]
     digest: str  # of code, constants and launch bounds, without names that differ by build
+    bounds: int = 0  # threads of a block by its launch bounds; 0 if unknown
 
 
 def listing(program: Path, names: Collection[str] | None = None, architecture: int = 0) -> str:
@@ -112,7 +113,8 @@ def kernels_of(
                 if own not in found and (wanted is None or own in wanted)
             }
             for name, code in disassembled(cubin, asked).items():
-                found[stable[name]] = Kernel(name, code, digests[stable[name]])
+                bounds = 32 * cubin.warps(name)[-1]
+                found[stable[name]] = Kernel(name, code, digests[stable[name]], bounds)
     return found
 
 

@@ -8,9 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field
 
 import msgspec
+from rich.console import Console
 
 from warpgauge.records.row import ALSO_CHANGED
-from warpgauge.system.text import clause, digits, duration, inert, listed, percent, plural, quantity
+from warpgauge.system import layout
+from warpgauge.system.layout import Cells, Columns, print_text
+from warpgauge.system.text import clause, digits, duration, inert, percent, quantity
 from warpgauge.verdict.comparison import ContextDifference
 from warpgauge.why.code_change import CodeChange
 from warpgauge.why.cupti import Call, Calls
@@ -18,6 +21,8 @@ from warpgauge.why.machine_code import Kernel
 
 FORMAT = "why/1"
 TITLE = "Why it is slower"
+# Causes that lie only in the code.
+OF_CODE = frozenset(("spills", "unrolling", "precise", "fp64", "fp32", "narrower", "branches"))
 _MOST_CALLS = 12
 _MOST_NAMED = 3  # kernels
 _MOST, _LITTLE = 0.5, 0.05  # shares
@@ -59,15 +64,25 @@ class Change:
     after: float
     unit: str = ""
 
+    @property
+    def cells(self) -> tuple[str, str, str]:
+        before, after = (_value(value, self.unit) for value in (self.before, self.after))
+        return inert(self.words), before, after
+
+    @property
+    def text(self) -> str:
+        words, before, after = self.cells
+        return f"{words} {before} → {after}"
+
 
 @dataclass(frozen=True)
 class Cause:
     """A possible cause of a slower operation; `key` identifies it for programs.
 
-    `seconds` is the part of the slowdown that it can explain, None if unknown; `share` what it does
-    explain beside the others. `rank` 0 changes what runs and how it is launched, 1 how it works; 2
-    is a consequence of these or has no other name. Time explained by a lower rank is not explained
-    again.
+    `words` begin with what differs. `seconds` is the part of the slowdown that it may explain, None
+    if unknown; `share` what it does explain beside the others, None unless the estimate `is_sound`.
+    `rank` 0 changes what runs and how it is launched, 1 how it works; 2 is a consequence of these
+    or has no other name. Time explained by a lower rank is not explained again.
     """
 
     key: str
@@ -75,6 +90,7 @@ class Cause:
     changes: tuple[Change, ...]
     seconds: float | None = None
     rank: int = 1
+    is_sound: bool = True
     share: float | None = None
 
 
@@ -86,10 +102,8 @@ class Reason:
     unknown. `others` changed too, but explain no time. `missing` has a sentence for each
     unavailable source of evidence.
 
-    `code` is the change of each kernel's machine code. Without a measurement it covers all kernels
-    of two programs: `of_program` then counts the changed kernels and those of only one program, or
-    is None if they could not be compared. `same_code` tells whether both sides are known to run the
-    same machine code. `may_be_chance` if the slowdown is not beyond chance.
+    `code` is the change of each kernel's machine code; `same_code` tells whether both sides are
+    known to run the same. `may_be_chance` if the slowdown is not beyond chance.
 
     `differs` is what the sides differ in beside their source, and `remark` what that means.
     """
@@ -103,7 +117,6 @@ class Reason:
     code: Mapping[str, CodeChange] = field(default_factory=dict)
     sides: tuple[Evidence, Evidence] | None = None
     same_code: bool = False
-    of_program: tuple[int, int] | None = None
     may_be_chance: bool = False
     differs: tuple[ContextDifference, ...] = ()
     remark: str = ""
@@ -117,10 +130,9 @@ class Reason:
         """What moved, the causes first: cause, what, before, after."""
         rows = []
         for cause in self.causes:
-            words = cause.words if cause.share is None else f"{cause.words}: {_share(cause.share)}"
-            for number, change in enumerate(cause.changes):
-                rows.append(("" if number else inert(words), *_row(change)))
-        return rows + [(ALSO_CHANGED, *_row(change)) for change in self.others]
+            moved = [change.cells for change in cause.changes] or [("", "", "")]
+            rows += [(inert(cause.words), *moved[0]), *(("", *cells) for cells in moved[1:])]
+        return rows + [(ALSO_CHANGED, *change.cells) for change in self.others]
 
     @property
     def calls(self) -> list[tuple[str, str, str]]:
@@ -136,36 +148,20 @@ class Reason:
 
     @property
     def code_lines(self) -> list[str]:
-        """What changed in the machine code, kernel by kernel, each with its hunk."""
+        """What changed in the machine code, kernel by kernel."""
         found = []
         for name, change in self.changed_code.items():
-            found.append(f"{inert(name)}:")
+            found.append(f"Machine code of {inert(name)}:")
             found += [f"  {inert(line)}" for line in change.lines()]
-            found += [f"    {inert(line)}" for line in change.hunk]
         return found
 
     @property
     def paragraph(self) -> str:
         """What changed, how much of the slowdown it explains, and what is unexplained."""
         size = self.slowdown
-        sentences = self._without_time() if size is None else self._with_time(size)
+        sentences = [f"{self.name} is not measured."] if size is None else self._with_time(size)
         first = [self.remark] if self.remark else []
         return " ".join(map(inert, (*first, *sentences, *self.missing)))
-
-    def _without_time(self) -> Iterator[str]:
-        yield f"{self.name} is not measured."
-        if self.of_program is None:
-            return
-        changed, alone = self.of_program
-        if changed:
-            yield (
-                f"{plural(changed, 'kernel')} of its program changed, whether or not the benchmark "
-                f"runs them: {listed([*self.changed_code])}."
-            )
-        else:
-            yield "Its program's kernels have the same machine code as before."
-        if alone:
-            yield f"{plural(alone, 'kernel')} {'is' if alone == 1 else 'are'} only on one side."
 
     def _with_time(self, slowdown: float) -> Iterator[str]:
         size = percent(abs(slowdown), sign=False)
@@ -179,21 +175,20 @@ class Reason:
         if not self.causes:
             enough = "" if left is None else ": nothing changed enough to explain the time"
             yield from [] if self.remark else [f"The cause of the slowdown is unknown{enough}."]
-            if left is None:
-                for name, change in [*self.code.items()][:_MOST_NAMED]:
-                    if not change.is_same:
-                        yield f"The machine code of {name} changed: {change.lines()[0]}."
         yield from (_sentence(cause, is_first=not n) for n, cause in enumerate(self.causes))
+        if not any(cause.key in OF_CODE or cause.share for cause in self.causes):
+            for name, change in [*self.changed_code.items()][:_MOST_NAMED]:
+                yield f"The machine code of {name} changed: {change.lines()[0]}."
         if self.same_code:
             yield "The machine code is the same: the cause is the call, or outside the kernel."
-        if self.causes and left is not None:
+        if left is not None and all(cause.share is not None for cause in self.causes):
             yield f"{_share(left)} is unexplained." if left > _LITTLE else "Nothing is unexplained."
 
     def as_json(self) -> dict[str, object]:
         """Return this benchmark's part of the document."""
         causes = [msgspec.to_builtins(one) for one in self.causes]
         for one in causes:
-            del one["seconds"], one["rank"]
+            del one["seconds"], one["rank"], one["is_sound"]
         return {
             "name": self.name,
             "slowdown": self.slowdown,
@@ -212,28 +207,30 @@ class Reason:
 
 def plain(found: Sequence[Reason]) -> str:
     """Return the text for a terminal."""
-    return "\n".join("\n".join(_plain(one)) + "\n" for one in found)
 
+    def show(console: Console) -> None:
+        for reason in found:
+            print_text(console, f"{TITLE}: {inert(reason.name)}")
+            moved = [row[1:] for row in reason.table if row[1]]
+            differs = [astuple(difference) for difference in reason.differs]
+            tables = {"differs": differs, "what moved": moved, "call of an operation": reason.calls}
+            for heading, rows in tables.items():
+                if rows:
+                    cells = [Cells(heading, ("before", "after"))]
+                    cells += (Cells(inert(name), (old, new)) for name, old, new in rows)
+                    columns = Columns.fitting(cells, console.width)
+                    console.print()
+                    for line in cells:
+                        console.print(columns.line(line))
+            if reason.code_lines:
+                console.print()
+            for text in reason.code_lines:
+                print_text(console, text)
+            console.print()
+            print_text(console, reason.paragraph)
+            console.print()
 
-def _plain(one: Reason) -> Iterator[str]:
-    yield f"{TITLE}: {inert(one.name)}"
-    differs = [
-        ("differs", "before", "after"),
-        *(tuple(map(inert, astuple(it))) for it in one.differs),
-    ]
-    causes = [("cause", "what moved", "before", "after"), *one.table]
-    calls = [("call of an operation", "before", "after"), *one.calls]
-    for table in (differs, causes, calls):
-        if len(table) == 1:  # only a head
-            continue
-        yield ""
-        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-        for row in table:
-            cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-            yield "  ".join(cells).rstrip()
-    if one.code_lines:
-        yield from ("", "Machine code", *one.code_lines)
-    yield from ("", one.paragraph)
+    return layout.plain(show)
 
 
 def document(found: Sequence[Reason]) -> str:
@@ -248,9 +245,8 @@ def _sentence(cause: Cause, is_first: bool) -> str:
     else:
         lead = "Also" if not is_first else "Mostly" if share > _MOST else "In part"
         explains = f", which explains {_share(share)} of the slowdown"
-    rows = map(_row, cause.changes)
-    moved = ", ".join(f"{words} {before} → {after}" for words, before, after in rows)
-    return f"{lead}: {clause(cause.words)} ({moved}){explains}."
+    moved = ", ".join(change.text for change in cause.changes if change.text not in cause.words)
+    return f"{lead}: {clause(cause.words)}{moved and f' ({moved})'}{explains}."
 
 
 def _of_call(call: Call | None) -> str:
@@ -260,11 +256,6 @@ def _of_call(call: Call | None) -> str:
 
 def _share(part: float) -> str:
     return f"{100 * part:.0f} %"
-
-
-def _row(change: Change) -> tuple[str, str, str]:
-    before, after = (_value(value, change.unit) for value in (change.before, change.after))
-    return inert(change.words), before, after
 
 
 def _value(value: float, unit: str) -> str:
