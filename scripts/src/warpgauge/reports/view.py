@@ -281,8 +281,8 @@ def _causes(comparison: Comparison, verdict: Verdict) -> Iterator[str]:
         yield verdict.why.proved[0].head
         return
     yield from [f"energy {verdict.energy}"] if verdict.fails_on_energy else []
-    if verdict.why is not None and verdict.why.cause:
-        yield foreign(verdict.why.cause, LONGEST_TEXT)
+    cause = verdict.why.cause if verdict.why is not None else ""
+    yield from [foreign(cause, LONGEST_TEXT)] if cause else []
     slower = verdict.change is None or verdict.change.ratio > 0.0
 
     def weight(one: ResourceChange) -> tuple[bool, int]:
@@ -292,7 +292,8 @@ def _causes(comparison: Comparison, verdict: Verdict) -> Iterator[str]:
     for one in sorted(verdict.resources, key=weight):
         # GitHub takes a number of seven digits for a commit.
         is_ours = one.key != KERNEL and max(len(one.before), len(one.after)) < 7
-        yield str(one) if is_ours else f"{one.words} {_differs(one.before, one.after)}"
+        if str(one) not in cause:  # which may name it
+            yield str(one) if is_ours else f"{one.words} {_differs(one.before, one.after)}"
     # Pairs of a commit with the baseline's commit ran in one environment.
     alike = verdict.in_pairs and not are_paired(comparison.baseline, comparison.candidate)
     if verdict.is_changed and not verdict.resources and not alike:
