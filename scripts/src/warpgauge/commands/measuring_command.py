@@ -57,7 +57,7 @@ from warpgauge.why import explain
 from warpgauge.why.explain import Sides
 
 # Of explaining what a run found slower, and of these for the lines of the change.
-_EXPLAINED_S, _LINES_S = 240.0, 180.0
+_EXPLAINED_S, _LINES_S = 360.0, 300.0
 _LEAST_S = 60.0  # for counters, where building variants took longer
 _MOST_HUNKS, _MOST_PLACES = 5, 3  # of a cause of a run, and places that are not only counted
 
