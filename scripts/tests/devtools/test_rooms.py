@@ -25,7 +25,7 @@ MOST_LINES_OF = {
     "measure": 5666,
     "baselines": 821,
     "external": 1497,
-    "why": 3064,
+    "why": 3099,
     "fleet": 795,
     "history": 2158,
     "github": 2505,

@@ -18,7 +18,7 @@ from warpgauge.records.counters import KERNELS, RESOURCES
 from warpgauge.why import machine_code as sass
 from warpgauge.why.code_change import CodeChange, changed
 from warpgauge.why.cupti import kernels_in, readable, without_arguments
-from warpgauge.why.host_causes import device_causes, device_counts, host_causes
+from warpgauge.why.host_causes import device_causes, device_counts, host_causes, makes_more_calls
 from warpgauge.why.kernel_causes import BOUND, CodeDifference, Sides
 from warpgauge.why.machine_code import Kernel
 from warpgauge.why.reason import Cause, Change, Evidence, Reason
@@ -38,6 +38,7 @@ _NOTHING_SEEN = "which might show the cause"
 _CLOCK = "working_sm_clock_hz"
 _CLOCK_NOISE = 0.01
 _ELEMENTS = re.compile(r"/n:(\d+)")  # of a benchmark's name
+_WORD = re.compile(r"[\w:]+|\S")  # of a kernel's name
 _MORE = 1.2  # growth of a class of executed instructions
 # Share of all instructions. Rare branches of CUDA's functions have fewer, such as FP64 in sinf().
 _LEAST = 0.02
@@ -88,13 +89,15 @@ def explanation(
     counted = before.counters is not None and after.counters is not None
     called = before.host_clock and before.calls is not None and after.calls is not None
     named, left = _shared_out(weighed, longer)
-    if counted or not called:
-        unweighed = {cause.key: cause for cause in reversed(found) if cause.seconds is None}
-        known = {cause.key for cause in named}
-        named += (cause for cause in reversed(unweighed.values()) if cause.key not in known)
-        # What differs in the launch may begin the words of what it did.
-        said = {cause.words for cause in named}
-        named = [one for one in named if sum(one.words in words for words in said) == 1]
+    unknown = [one for one in found if one.seconds is None and (counted or not called)]
+    # More calls cost time, however little of it a trace shows.
+    calls = [one for one in weighed if makes_more_calls(before, after) and "added" in one.key]
+    unweighed = {cause.key: cause for cause in reversed((*unknown, *calls))}
+    known = {cause.key for cause in named}
+    named += (cause for cause in reversed(unweighed.values()) if cause.key not in known)
+    # What differs in the launch may begin the words of what it did.
+    said = {cause.words for cause in named}
+    named = [one for one in named if sum(one.words in words for words in said) == 1]
     if not (counted or called) and (before.host_clock or _may_have_kernels(before, after)):
         lacking = "The host's calls" if before.host_clock else "Hardware counters"
         so = _NO_SHARES if named else _NOTHING_SEEN
@@ -126,6 +129,8 @@ def _all(name: str, before: Evidence, after: Evidence, longer: float) -> Iterato
     if counted and not (sides.is_counted and _is_waited_for(before, after, sides.slower, longer)):
         return
     yield from _other_kernels(before, after, sides.slower if counted else None)
+    if not sides.relaunched:
+        yield from _other_arguments(before, after)
     for cause in sides.causes():
         if cause.seconds is not None:
             # Kernels cannot explain more than their own additional time.
@@ -215,6 +220,18 @@ def _other_kernels(before: Evidence, after: Evidence, slower: float | None) -> I
         yield Cause("library_kernel", words, changes, None if slower is None else new - old, 0)
 
 
+def _other_arguments(before: Evidence, after: Evidence) -> Iterator[Cause]:
+    """Yield a template argument that alone differs in a kernel's name, such as a tile's width."""
+    for old, new in _pairs(before.code or {}, after.code or {}):
+        names = [_WORD.findall(readable(kernel.name)) for kernel in (old, new)]
+        differ = [at for at, (a, b) in enumerate(zip(*names, strict=False)) if a != b]
+        if len(names[0]) == len(names[1]) and len(differ) == 1:
+            at = differ[0]
+            of = next((word for word in reversed(names[1][:at]) if word[0].isalpha()), "")
+            was, is_now = (name[at].removesuffix("u") for name in names)
+            yield Cause("template", f"{of.rpartition('::')[2]} {was} → {is_now}", (), None, 1)
+
+
 def _changed_resources(before: Evidence, after: Evidence) -> tuple[Change, ...]:
     old, new = before.resources, after.resources
     both = [key for key in RESOURCES if key in old and key in new]
@@ -225,8 +242,14 @@ def code_changes(
     before: Mapping[str, Kernel] | None, after: Mapping[str, Kernel] | None
 ) -> dict[str, CodeChange]:
     """Return the change of each kernel that both sides have, by its name in the source."""
-    if before is None or after is None:
-        return {}
+    pairs = _pairs(before or {}, after or {})
+    return {readable(new.name): changed(old, new) for old, new in pairs}
+
+
+def _pairs(
+    before: Mapping[str, Kernel], after: Mapping[str, Kernel]
+) -> list[tuple[Kernel, Kernel]]:
+    """Return each kernel that both sides have."""
     pairs = [(before[key], after[key]) for key in before if key in after]
     # Of kernels whose template arguments or parameters changed, those with a unique name.
     only_before, only_after = _by_plain_name(before, after), _by_plain_name(after, before)
@@ -234,7 +257,7 @@ def code_changes(
         new = only_after.get(name, ())
         if len(old) == len(new) == 1:
             pairs.append((old[0], new[0]))
-    return {readable(new.name): changed(old, new) for old, new in pairs}
+    return pairs
 
 
 def _by_plain_name(
@@ -284,6 +307,10 @@ def _of_change(change: CodeChange, functions: str) -> Iterator[tuple[str, CodeDi
         if is_global and narrow < wide and old.weighted >= new.weighted:
             moved = Change(f"bits of a {width.access}", wide, narrow)
             yield "narrower", CodeDifference(moved.text, (moved,))
+    few, many = change.counts(sass.TENSOR)
+    if many.weighted < few.weighted:
+        moved = Change("tensor instructions in the code", few.instructions, many.instructions)
+        yield "no_tensor", CodeDifference("", (moved,))
     few, many = change.counts(sass.FP16)
     old, new = change.counts(sass.FP32)
     if many.weighted * _MORE < few.weighted and new.weighted > old.weighted * _MORE:

@@ -353,12 +353,13 @@ def _by_width(before: Mapping[str, int], after: Mapping[str, int], ratio: int) -
 
 
 def _unrolled_whole(loop: Loop, here: WeightedCode, there: WeightedCode) -> bool:
-    """Return whether the other side has its lines outside loops, with several times its work."""
+    """Return whether the other side has its lines in fewer loops, with several times its work."""
     lines = {here.code[number].source for number in here.own[loop]} - {""}
     same = [
         number
         for number, instruction in enumerate(there.code)
-        if instruction.source in lines and number not in there.innermost
+        if instruction.source in lines
+        and (number not in there.innermost or there.innermost[number].depth < loop.depth)
     ]
     return ratio_of(there.work_of(same), here.work[loop]) >= 2
 

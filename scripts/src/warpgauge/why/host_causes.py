@@ -54,6 +54,13 @@ def host_causes(before: Evidence, after: Evidence) -> Iterator[Cause]:
         yield replace(one, seconds=min(seconds, longer) if "added" in one.key else seconds)
 
 
+def makes_more_calls(before: Evidence, after: Evidence) -> bool:
+    """Return whether an operation that the host's clock times makes more calls in all."""
+    if not (before.host_clock and after.host_clock) or before.calls is None or after.calls is None:
+        return False
+    return _total(after.calls).count > _total(before.calls).count + _OFTEN
+
+
 def device_counts(before: Evidence, after: Evidence) -> bool:
     """Return whether device work may be part of the time: unless the host never waits for it."""
     return any(
