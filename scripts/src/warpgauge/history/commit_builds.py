@@ -164,6 +164,13 @@ class Builds(ABC):
             self.keys[:] = [same if one == key else one for one in self.keys]
         return ""
 
+    def equal_code(self, key: str, other: str) -> Sequence[str]:
+        """In words, which code of the different programs of two keys is equal."""
+        one, two = self.identities[key], self.identities[other]
+        if one.kernels == two.kernels:
+            return ["the kernels are equal: the host code differs"]
+        return ["the host code is equal: the kernels differ"] if one.host == two.host else []
+
     def programs(self, name: str) -> list[Binary]:
         """The programs of a build, limited to these rows. Raises UserError."""
         if name not in self._programs:
