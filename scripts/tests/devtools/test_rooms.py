@@ -27,7 +27,7 @@ MOST_LINES_OF = {
     "external": 1497,
     "why": 3064,
     "fleet": 795,
-    "history": 2178,
+    "history": 2179,
     "github": 2505,
     "commands": 4902,
 }

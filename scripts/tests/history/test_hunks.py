@@ -245,6 +245,7 @@ class Noisy:
     identities: dict[str, str] = field(default_factory=dict)
     targets = ("bench",)
     built = 0
+    fault = 'a.cu(3): error: identifier "{}" is undefined'
 
     def __post_init__(self) -> None:
         self.keys = [*self.names]
@@ -268,7 +269,7 @@ class Noisy:
         self.built += 1
         for name in re.findall(r"uses (\w+)", code):
             if f"makes {name}" not in code:
-                return f'error: identifier "{name}" is undefined'
+                return self.fault.format(name)
         self.keys[index] = code.replace(" ", "")
         self.identities[self.keys[index]] = code
         return ""
@@ -334,6 +335,31 @@ def test_of_two_causes_one_of_which_builds_only_without_the_other_the_shares_add
     places = {f"kernels/a.cu:{2 * number + 1}" for number in at}
     assert {hunk.place for cause in row.causes for hunk in cause.hunks} == places
     assert sum(cause.share.part for cause in row.causes) == pytest.approx(1.0, abs=0.03)
+
+
+@pytest.mark.parametrize(
+    ("fault", "most"),
+    [
+        ('a.cu(3): error: identifier "{}" is undefined', 11),
+        ("a.cu(3): error: too few arguments in function call uses {};", 11),
+        ("a.cu(3): error: something else", 40),  # only by trying
+    ],
+)
+def test_what_a_compiler_misses_is_put_back_too_and_found_without_its_help(
+    searched: Searched, monkeypatch: pytest.MonkeyPatch, fault: str, most: int
+) -> None:
+    """Names that both sides have do not show which hunks build only together."""
+    monkeypatch.setattr(Noisy, "fault", fault)
+    old, new = ["0;"] * 8, [f"{100 + number};" for number in range(8)]
+    old[0], new[0] = "o n 0;", "o n 100;"
+    old[3], new[3] = "uses o;", "uses n 1:0.06;"
+    old[6], new[6] = "makes o;", "makes n;"
+    answer, built = searched(old, new, {"1": 0.0002}, np.random.default_rng(0))
+    ((cause,),) = (row.causes for row in answer.rows)
+    assert [hunk.place for hunk in cause.hunks] == ["kernels/a.cu:7", "kernels/a.cu:13"]
+    assert cause.note
+    assert answer.broken
+    assert built <= most
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -309,7 +309,8 @@ class Variants(CommitBuilds):
                 build.build(root, "release", say, settings, targets)
         except UserError as fault:
             lines = str(fault).splitlines()
-            why = next((line.strip() for line in lines if _ERROR.search(line)), lines[0])
+            at = next((at for at, line in enumerate(lines) if _ERROR.search(line)), 0)
+            why = " ".join(line.strip() for line in lines[at : at + 2])  # the code is in the second
             raise UserError(f"it does not build: {why}", ExitStatus.NOT_MEASURED) from fault
         return measuring.found(self._copied(root / _BUILD, copy))
 

@@ -256,8 +256,7 @@ class RowCauses(msgspec.Struct):
 class Answer(msgspec.Struct):
     """The causes of each row, the files that cannot matter, and what could not be put back.
 
-    `code` says which code of both sides is equal. If the search was `stopped`, it says why, and
-    which hunks would be put back next.
+    `code` says what both sides share. If `stopped` (why), `following` would be put back next.
     """
 
     base: str = ""
@@ -379,10 +378,9 @@ class _Search:
             self._blame(node, lost, "not in one half of them alone")
             own, rest = self._sorted(first), self._sorted(hunks - first)
             context = node.context if guilty else (*node.context, *own)
-            is_alone = back == first.union(node.needed)
             return [
                 replace(node, hunks=rest, shares=left, context=context, is_final=False),
-                replace(node, hunks=own, shares=guilty, is_final=is_alone),
+                replace(node, hunks=own, shares=guilty, is_final=back == first.union(node.needed)),
             ]
         if not node.is_final:
             return self._alone(node)
@@ -417,12 +415,12 @@ class _Search:
 
     def _blame(self, node: _Node, rows: Iterable[str], note: str = "") -> None:
         note = note or ("only together" if node.needed else "")
+        hunks = self._sorted({*node.needed, *node.hunks})
         for row in rows:
             share = node.shares[row]
+            why = note or ("" if share.least > 0.0 else "not certain")
             if max(share.low, share.least) > 0.0:  # else noise may be all of it
-                unsure = "" if share.least > 0.0 else "not certain"
-                hunks = self._sorted({*node.needed, *node.hunks})
-                self._rows[row].causes.append(Cause(hunks, share, note or unsure))
+                self._rows[row].causes.append(Cause(hunks, share, why))
 
     def _measured(
         self, back: set[Hunk], rows: Iterable[str], within: Set[Hunk]
@@ -483,10 +481,12 @@ class _Search:
 
     def _missed(self, back: set[Hunk], fault: str) -> set[Hunk]:
         """The hunks with the rarest name in a compiler's message that only some put back have."""
-        names = {*_IDENTIFIER.findall(" ".join(_QUOTED.findall(fault)))}
-        groups = [self._named[name] for name in names if name in self._named]
-        groups = [group for group in groups if group & back and group - back]
-        return min(groups, key=len, default=set())
+        for text in (" ".join(_QUOTED.findall(fault)), fault.partition("error:")[2]):
+            names = sorted({*_IDENTIFIER.findall(text)} & self._named.keys())
+            groups = [self._named[name] for name in names]
+            if groups := [group for group in groups if group & back and group - back]:
+                return min(groups, key=len)
+        return set()
 
     def _is_settled(self, row: str, seen: Seen) -> bool:
         share = Share.of(seen, self._rows[row].whole)
