@@ -18,7 +18,7 @@ from clone import GitRepository, empty_clone
 from warpgauge.commands import explain, measuring_command
 from warpgauge.history import hunks
 from warpgauge.history.bisect import CommitPairs, Seen
-from warpgauge.measure import manifest
+from warpgauge.measure import cubins, manifest
 from warpgauge.measure.build import PRESETS
 from warpgauge.records import load
 from warpgauge.system.errors import ExitStatus, UserError
@@ -184,11 +184,18 @@ def test_two_causes_have_their_shares(tree: Tree) -> None:
     assert all(share["low"] <= share["part"] <= share["high"] for share in shares)
 
 
-def test_measured_pairs_find_it_and_leave_the_tree_alone(real_tree: Tree) -> None:
+def test_measured_pairs_find_it_and_leave_the_tree_alone(
+    real_tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cubins, "of_row", lambda *_: "a digest")
     real_tree.sources(f1=innocent(1), f2=slow(percent=14), f3=innocent(3), f9=slow(percent=6))
     real_tree.git("add", "kernels/a.cuh")
     before = real_tree.git("status", "--porcelain")
-    found = real_tree.causes()
+    document = real_tree.explain(BUSY)
+    assert document["code"]  # says that no kernels differ
+    (row,) = document["rows"]
+    assert row["whole"]["same_kernels"]
+    found = {tuple(cause["places"]): cause for cause in row["causes"]}
     assert found.keys() == {(place(2),), (place(9),)}
     for number, share in ((2, 0.69), (9, 0.31)):
         assert found[place(number),]["share"]["part"] == pytest.approx(share, abs=0.02)

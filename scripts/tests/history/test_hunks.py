@@ -3,17 +3,26 @@
 
 from __future__ import annotations
 
+import math
+import re
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from warpgauge.history.bisect import Seen, Share
-from warpgauge.history.hunks import Difference, Hunk, Hunks, spliced
+from warpgauge.history.bisect import CommitPairs, Seen, Share
+from warpgauge.history.commit_builds import Variants
+from warpgauge.history.hunks import Answer, Difference, Hunk, Hunks, find, spliced
+from warpgauge.measure.discovery import Suite
+from warpgauge.measure.journal import Journal
 from warpgauge.system import git
 from warpgauge.verdict.comparison import Outcome
 
@@ -24,6 +33,8 @@ _TEXTS = st.builds(
     lambda lines, end: ("\n".join(lines) + end).encode(), _LINES, st.sampled_from(["", "\n"])
 )
 _FEW = st.lists(st.sampled_from([b"a\n", b"b\n", b"\n"]), max_size=3)
+_MODES = {b"#!": "100755", b"->": "120000", b"%d": "160000"}
+_SUBMODULES = {b"%d1": "1" * 40, b"%d2": "2" * 40}  # commits of another repository
 Edit = tuple[bool, list[bytes], list[bytes]]
 
 
@@ -35,7 +46,7 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def commit(clone: Path, files: Files) -> str:
-    """A commit of these files, each executable if its name ends so."""
+    """A commit of these files; a first word is its mode, if it is not a usual file's."""
     empty = git.require(clone, "hash-object", "-w", "-t", "tree", "/dev/null")
     changes = []
     for path, content in files.items():
@@ -43,7 +54,8 @@ def commit(clone: Path, files: Files) -> str:
             continue
         (clone / "content").write_bytes(content)
         name = git.require(clone, "hash-object", "-w", "--no-filters", str(clone / "content"))
-        mode = "100755" if content.startswith(b"#!") else "100644"
+        mode = _MODES.get(content[:2], "100644")
+        name = _SUBMODULES.get(content, name)
         changes += ["--cacheinfo", f"{mode},{name},{path}"]
     return git.variant(clone, empty, ["update-index", "--add", *changes])
 
@@ -95,6 +107,10 @@ def test_with_nothing_put_back_it_is_the_candidate_and_with_everything_the_base(
         (b"a\0", b"b\0", "binary file"),
         (b"#!a\n", b"a\n", "mode 100755 → 100644"),
         (b"", b"\0", "binary file"),
+        (b"->a", b"->b", "file"),
+        (b"->a", b"a\n", "mode 120000 → 100644"),
+        (b"%d1", b"%d2", "submodule"),
+        (b"%d1", None, "submodule"),
     ],
 )
 def test_a_file_that_is_no_text_on_both_sides_is_one_hunk(
@@ -119,6 +135,29 @@ def test_one_hunk_is_put_back_between_others(clone: Path) -> None:
         ([third, first], b"1\n2\n4\n5\n6\n7\n"),
     ):
         assert difference.without(back, clone) == commit(clone, {"a": text})
+
+
+def test_of_a_renamed_file_the_old_and_the_new_one_are_put_back_with_what_includes_them(
+    clone: Path,
+) -> None:
+    old = {"old.cuh": b"int x;\n", "a.cu": b'#include "old.cuh"\nint y;\n', "b.cu": b"1\n"}
+    new = {"new.cuh": b"int x;\n", "a.cu": b'#include "new.cuh"\nint y;\n', "b.cu": b"2\n"}
+    difference = between(clone, old, new)
+    _, groups = difference.named(every_hunk(difference))
+    renamed = set[Hunk]().union(*groups)
+    assert {hunk.path for hunk in renamed} == {"old.cuh", "new.cuh", "a.cu"}
+    assert difference.without([*renamed], clone) == commit(clone, {**old, "b.cu": b"2\n"})
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b""])
+def test_lines_end_as_on_the_side_that_they_are_from(clone: Path, end: bytes) -> None:
+    old, new = b"1\r\n2\r\n-\r\n3" + end, b"1\r\ntwo\r\n-\r\n3\r\nfour\r\n"
+    difference = between(clone, {"a": old}, {"a": new})
+    first, last = every_hunk(difference)
+    assert difference.without([first], clone) == commit(
+        clone, {"a": b"1\r\n2\r\n-\r\n3\r\nfour\r\n"}
+    )
+    assert difference.without([last], clone) == commit(clone, {"a": b"1\r\ntwo\r\n-\r\n3" + end})
 
 
 def test_hunks_of_a_new_or_removed_name_are_tried_together(clone: Path) -> None:
@@ -186,3 +225,169 @@ def test_what_is_faster_has_no_share_and_the_rest_keeps_the_whole() -> None:
     assert faster.low < faster.part < faster.high < 0.0
     assert not faster.counts
     assert (Share(1.0, 1.0, 1.0, 1.0, 1.0) - faster).part > 1.0
+
+
+@dataclass
+class Noisy:
+    """What Variants and its pairs are here: a line ``1:0.05`` makes the row 1 5 % slower.
+
+    A line ``uses x`` does not build without ``makes x``. The log ratios of pairs scatter by another
+    standard deviation in each row.
+    """
+
+    clone: Path
+    names: list[str]
+    base: str
+    scatter: Mapping[str, float]
+    source: np.random.Generator
+    journal: Journal
+    keys: list[str] = field(default_factory=list)
+    identities: dict[str, str] = field(default_factory=dict)
+    targets = ("bench",)
+    built = 0
+    fault = 'a.cu(3): error: identifier "{}" is undefined'
+
+    def __post_init__(self) -> None:
+        self.keys = [*self.names]
+        self.rows = [*self.scatter]
+        self.measuring = SimpleNamespace(root=self.clone, scratch=self.clone, note=print)
+
+    def that_matter(self, paths: Iterable[str]) -> list[str]:
+        return [*paths]
+
+    def equal_code(self, *keys: str) -> list[str]:
+        return []
+
+    def add(self, commit: str) -> int:
+        if commit not in self.names:
+            self.names.insert(-1, commit)
+            self.keys.insert(-1, commit)
+        return self.names.index(commit)
+
+    def build(self, index: int) -> str:
+        code = self.code(self.names[index])
+        self.built += 1
+        for name in re.findall(r"uses (\w+)", code):
+            if f"makes {name}" not in code:
+                return self.fault.format(name)
+        self.keys[index] = code.replace(" ", "")
+        self.identities[self.keys[index]] = code
+        return ""
+
+    def code(self, commit: str) -> str:
+        return git.require(self.clone, "show", f"{commit}:kernels/a.cu")
+
+    def time(self, commit: str, row: str) -> float:
+        """In log time."""
+        slower = re.findall(rf"\b{row}:([\d.]+)", self.code(commit))
+        return math.fsum(map(float, slower))
+
+    def measured(
+        self, base: str, name: str, rows: Sequence[str], settled: Callable[[str, Seen], bool]
+    ) -> tuple[dict[str, Seen], bool]:
+        seen = {}
+        for row in rows:
+            true = self.time(name, row) - self.time(base, row)
+            drawn = self.source.normal(true, self.scatter[row], 24)
+            for pairs in (8, 14, 24):
+                log, error = drawn[:pairs].mean(), self.scatter[row] / math.sqrt(pairs)
+                change, low, high, least, most = (
+                    math.expm1(log + sigmas * error) for sigmas in (0.0, -2.0, 2.0, -5.0, 5.0)
+                )
+                outcome = Outcome.REGRESSION if least > 0.0 else Outcome.PASS
+                seen[row] = Seen(outcome, change, low, high, least, most)
+                if settled(row, seen[row]):
+                    break
+        return seen, True
+
+
+Searched = Callable[
+    [list[str], list[str], Mapping[str, float], np.random.Generator], tuple[Answer, int]
+]
+
+
+@pytest.fixture
+def searched(clone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Searched:
+    """The answer for lines each of which is a hunk, and how many variants were built."""
+
+    def search(
+        old: list[str], new: list[str], scatter: Mapping[str, float], source: np.random.Generator
+    ) -> tuple[Answer, int]:
+        texts = ("".join(f"{line}\n-\n" for line in lines).encode() for lines in (old, new))
+        base, candidate = (commit(clone, {"kernels/a.cu": text}) for text in texts)
+        fake = Noisy(clone, [candidate], base, scatter, source, Journal(tmp_path / "journal"))
+        monkeypatch.setattr(CommitPairs, "measured", lambda _, *asked: fake.measured(*asked))
+        return find(cast(Variants, fake), cast(Suite, None), tmp_path, math.inf), fake.built
+
+    return search
+
+
+@pytest.mark.parametrize("at", [(1, 6), (6, 1), (5, 6), (6, 5)])
+def test_of_two_causes_one_of_which_builds_only_without_the_other_the_shares_add_up(
+    searched: Searched, at: tuple[int, int]
+) -> None:
+    """What is made may stay where it is no longer used, but not the other way round."""
+    old, new = ["0;"] * 8, [f"{100 + number};" for number in range(8)]
+    user, maker = at
+    new[user], new[maker] = "uses n 1:0.06", "makes n 1:0.03"
+    answer, _ = searched(old, new, {"1": 0.0002}, np.random.default_rng(0))
+    (row,) = answer.rows
+    places = {f"kernels/a.cu:{2 * number + 1}" for number in at}
+    assert {hunk.place for cause in row.causes for hunk in cause.hunks} == places
+    assert sum(cause.share.part for cause in row.causes) == pytest.approx(1.0, abs=0.03)
+
+
+@pytest.mark.parametrize(
+    ("fault", "most"),
+    [
+        ('a.cu(3): error: identifier "{}" is undefined', 11),
+        ("a.cu(3): error: too few arguments in function call uses {};", 11),
+        ("a.cu(3): error: something else", 40),  # only by trying
+    ],
+)
+def test_what_a_compiler_misses_is_put_back_too_and_found_without_its_help(
+    searched: Searched, monkeypatch: pytest.MonkeyPatch, fault: str, most: int
+) -> None:
+    """Names that both sides have do not show which hunks build only together."""
+    monkeypatch.setattr(Noisy, "fault", fault)
+    old, new = ["0;"] * 8, [f"{100 + number};" for number in range(8)]
+    old[0], new[0] = "o n 0;", "o n 100;"
+    old[3], new[3] = "uses o;", "uses n 1:0.06;"
+    old[6], new[6] = "makes o;", "makes n;"
+    answer, built = searched(old, new, {"1": 0.0002}, np.random.default_rng(0))
+    ((cause,),) = (row.causes for row in answer.rows)
+    assert [hunk.place for hunk in cause.hunks] == ["kernels/a.cu:7", "kernels/a.cu:13"]
+    assert cause.note
+    assert answer.broken
+    assert built <= most
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_in_noise_the_clear_rows_lead_and_no_innocent_hunk_is_named(
+    searched: Searched, seed: int
+) -> None:
+    """12 rows take 2 to 20 % longer by two of 12 hunks, in 70 and 30 parts; some by only one.
+
+    Two innocent hunks build only together, and some change no code.
+    """
+    source = np.random.default_rng(seed)
+    most, least, user, maker, *rest = (int(number) for number in source.permutation(12))
+    new = [f"{100 + number};" for number in range(12)]
+    old = [f"{100 + number} ;" if number in rest[:3] else "0;" for number in range(12)]
+    old[user], old[maker] = "uses o;", "makes o;"
+    new[user], new[maker] = "uses n;", "makes n;"
+    rows = [f"{number}" for number in range(12)]
+    for number, row in enumerate(rows):
+        log = math.exp(source.uniform(math.log(0.02), math.log(0.2)))
+        for guilty, part in ((most, 0.7), (least, 0.3)) if number % 4 else ((most, 1.0),):
+            new[guilty] += f" {row}:{part * log:.6f}"
+    scatter = {row: 0.01 if number % 3 == 2 else 0.002 for number, row in enumerate(rows)}
+    answer, built = searched(old, new, scatter, source)
+    causes = [cause for row in answer.rows for cause in row.causes]
+    assert {hunk.place for cause in causes for hunk in cause.hunks} == {
+        f"kernels/a.cu:{2 * number + 1}" for number in (most, least)
+    }
+    assert all(len(cause.hunks) == 1 for cause in causes)
+    assert built <= 11
+    (first,) = (row for row in answer.rows if row.name == "0")
+    assert sum(cause.share.part for cause in first.causes) == pytest.approx(1.0, abs=0.25)

@@ -432,6 +432,7 @@ def _hunk_lines(found: Answer) -> Iterator[str]:
             yield f"  {row.name} {row.whole}: {proved(own).size} of it{note}"
     others = [line for row in rows if (line := _rest(row))]
     yield from ["", *others] if others else []
+    yield from (f"In all: {words}" for words in found.code)
     if found.left_out:
         yield f"Left out, because these programs are not built from it: {listed(found.left_out)}"
     if found.stopped:
@@ -446,7 +447,9 @@ def _rest(row: RowCauses) -> str:
     """What is to be said of a row beside its causes, if anything."""
     if row.whole.is_slower:
         left = row.unexplained
-        return f"{row.name}: {100 * left:.0f} % is unexplained" if left > _UNEXPLAINED else ""
+        facts = [f"{100 * left:.0f} % is unexplained"] if left > _UNEXPLAINED else []
+        facts += ["its kernels are equal on both sides"] if row.whole.same_kernels else []
+        return f"{row.name}: {'; '.join(facts)}" if facts else ""
     words = "is not slower" if row.whole.is_no_slower else "may or may not be slower"
     return f"{row.name} {words if not row.whole.fault else 'is not compared'}: {row.whole}"
 

@@ -87,6 +87,7 @@ class Seen(msgspec.Struct, frozen=True):
     least: float = -1.0
     most: float = math.inf
     fault: str = ""
+    same_kernels: bool = False  # on both sides, launched alike
 
     @property
     def half(self) -> float:
@@ -131,7 +132,7 @@ class Share(msgspec.Struct, frozen=True):
     def of(seen: Seen, whole: Seen) -> Share:
         """The share of what `seen` put back in the `whole` slowdown."""
         own, other = (
-            Share(*(math.log1p(max(end, -0.99)) for end in msgspec.structs.astuple(one)[1:-1]))
+            Share(*(math.log1p(max(end, -0.99)) for end in msgspec.structs.astuple(one)[1:6]))
             for one in (seen, whole)
         )
         # To first order, in units of the whole slowdown.
@@ -166,6 +167,22 @@ class Share(msgspec.Struct, frozen=True):
 WHOLE = Share(1.0, 1.0, 1.0, 1.0, 1.0)
 
 
+def counting(*sides: Mapping[str, Share]) -> list[dict[str, Share]]:
+    """The rows that each side accounts for: what was put back, and the others.
+
+    Rows that noise leaves open follow those that are certain, if there are any.
+    """
+    sure = [{row for row, share in side.items() if share.least > LITTLE} for side in sides]
+    return [
+        {
+            row: share
+            for row, share in side.items()
+            if row in certain or (share.counts and (certain or not any(sure) or share.low > 0.0))
+        }
+        for side, certain in zip(sides, sure, strict=True)
+    ]
+
+
 def _seen(base: Record, candidate: Record, row: str, error: float) -> Seen:
     """Compare `row` of the candidate with the base at this error probability."""
     settings = ComparisonSettings(filter=exactly([row]), alpha=error, bound_confidence=1.0 - error)
@@ -180,7 +197,8 @@ def _seen(base: Record, candidate: Record, row: str, error: float) -> Seen:
         return Seen(outcome, fault=verdict.reason or f"is {outcome.value}")
     # If the base is at most 25 % slower than the candidate, the candidate is at most 20 % faster.
     least = 1.0 / (1.0 + mirrored.bound) - 1.0
-    return Seen(outcome, change.ratio, change.low, change.high, least, verdict.bound)
+    values = change.ratio, change.low, change.high, least, verdict.bound
+    return Seen(outcome, *values, same_kernels=verdict.same_machine_code is True)
 
 
 @dataclass(frozen=True)
@@ -372,10 +390,4 @@ class _Search:
         if before != builds.keys[0]:
             base = self._files[before][1]
         changes = resource_changes(*(load.load(path).rows[self.row] for path in (base, candidate)))
-        causes = [*map(str, changes)]
-        one, other = builds.identities[before], builds.identities[key]
-        if one.kernels == other.kernels:
-            causes.append("the kernels are equal: the host code differs")
-        if one.host == other.host:
-            causes.append("the host code is equal: the kernels differ")
-        return tuple(causes)
+        return (*map(str, changes), *builds.equal_code(before, key))

@@ -164,6 +164,13 @@ class Builds(ABC):
             self.keys[:] = [same if one == key else one for one in self.keys]
         return ""
 
+    def equal_code(self, key: str, other: str) -> Sequence[str]:
+        """In words, which code of the different programs of two keys is equal."""
+        one, two = self.identities[key], self.identities[other]
+        if one.kernels == two.kernels:
+            return ["the kernels are equal: the host code differs"]
+        return ["the host code is equal: the kernels differ"] if one.host == two.host else []
+
     def programs(self, name: str) -> list[Binary]:
         """The programs of a build, limited to these rows. Raises UserError."""
         if name not in self._programs:
@@ -302,7 +309,8 @@ class Variants(CommitBuilds):
                 build.build(root, "release", say, settings, targets)
         except UserError as fault:
             lines = str(fault).splitlines()
-            why = next((line.strip() for line in lines if _ERROR.search(line)), lines[0])
+            at = next((at for at, line in enumerate(lines) if _ERROR.search(line)), 0)
+            why = " ".join(line.strip() for line in lines[at : at + 2])  # the code is in the second
             raise UserError(f"it does not build: {why}", ExitStatus.NOT_MEASURED) from fault
         return measuring.found(self._copied(root / _BUILD, copy))
 

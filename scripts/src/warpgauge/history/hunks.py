@@ -20,7 +20,16 @@ from typing import TypeAlias
 
 import msgspec
 
-from warpgauge.history.bisect import LITTLE, WHOLE, CommitPairs, Ends, Seen, Share, most_steps
+from warpgauge.history.bisect import (
+    LITTLE,
+    WHOLE,
+    CommitPairs,
+    Ends,
+    Seen,
+    Share,
+    counting,
+    most_steps,
+)
 from warpgauge.history.commit_builds import SameCode, Variants, is_source
 from warpgauge.measure.discovery import Suite
 from warpgauge.records.row import MOST_LINES
@@ -247,12 +256,13 @@ class RowCauses(msgspec.Struct):
 class Answer(msgspec.Struct):
     """The causes of each row, the files that cannot matter, and what could not be put back.
 
-    If the search was `stopped`, it says why, and which hunks would be put back next.
+    `code` says what both sides share. If `stopped` (why), `following` would be put back next.
     """
 
     base: str = ""
     rows: list[RowCauses] = []
     left_out: list[str] = []
+    code: Sequence[str] = ()
     broken: list[tuple[Hunks, str]] = []
     stopped: str = ""
     following: Hunks = ()
@@ -305,7 +315,8 @@ def find(builds: Variants, suite: Suite, folder: Path, until: float, ends: Ends 
         builds.names[0], candidate, builds.rows, lambda _, one: one.is_slower or one.is_no_slower
     )
     left_out = [path for path in difference.files if path not in paths]
-    answer = Answer(short(base), [RowCauses(*both) for both in wholes.items()], left_out)
+    rows, code = [RowCauses(*both) for both in wholes.items()], builds.equal_code(*builds.keys)
+    answer = Answer(short(base), rows, left_out, code)
     _Search(pairs, builds, difference, hunks, most, answer).run()
     return answer
 
@@ -357,20 +368,19 @@ class _Search:
             if first in tried:
                 continue
             tried.append(first)
-            asked = self._together(first.union(node.needed, node.context))
-            back, found = self._measured(asked - (hunks - first), shares)
+            others = {*node.needed, *node.context}
+            back, found = self._measured(first | others, shares, hunks | others)
             first = back & hunks  # with what the compiler has missed
             if found is None or first == hunks:
                 continue
-            guilty, left = _counting(found, {row: shares[row] - found[row] for row in shares})
+            guilty, left = counting(found, {row: shares[row] - found[row] for row in shares})
             lost = shares.keys() - guilty.keys() - left.keys()
             self._blame(node, lost, "not in one half of them alone")
             own, rest = self._sorted(first), self._sorted(hunks - first)
             context = node.context if guilty else (*node.context, *own)
-            is_alone = back == first.union(node.needed)
             return [
                 replace(node, hunks=rest, shares=left, context=context, is_final=False),
-                replace(node, hunks=own, shares=guilty, is_final=is_alone),
+                replace(node, hunks=own, shares=guilty, is_final=back == first.union(node.needed)),
             ]
         if not node.is_final:
             return self._alone(node)
@@ -384,10 +394,13 @@ class _Search:
 
     def _alone(self, node: _Node) -> list[_Node]:
         """Measure what is not split further without the context."""
-        back, found = self._measured({*node.needed, *node.hunks}, node.shares)
+        back, found = self._measured({*node.needed, *node.hunks}, node.shares, {*self.hunks})
         if found is None:
             self._blame(node, node.shares, "what others leave: it does not build alone")
             return []
+        for row in found:  # others are put back, too, if it does not build without them
+            for cause in self._rows[row].causes:
+                found[row] -= cause.share if {*cause.hunks} < back else Share()
         guilty = {row: share for row, share in found.items() if share.counts}
         sure = {row: share for row, share in node.shares.items() if share.least > 0.0}
         lost = {row: share for row, share in sure.items() if row not in guilty}
@@ -402,21 +415,22 @@ class _Search:
 
     def _blame(self, node: _Node, rows: Iterable[str], note: str = "") -> None:
         note = note or ("only together" if node.needed else "")
+        hunks = self._sorted({*node.needed, *node.hunks})
         for row in rows:
-            if (share := node.shares[row]).low > 0.0:  # else noise may be all of it
-                unsure = "" if share.least > 0.0 else "not certain"
-                hunks = self._sorted({*node.needed, *node.hunks})
-                self._rows[row].causes.append(Cause(hunks, share, note or unsure))
+            share = node.shares[row]
+            why = note or ("" if share.least > 0.0 else "not certain")
+            if max(share.low, share.least) > 0.0:  # else noise may be all of it
+                self._rows[row].causes.append(Cause(hunks, share, why))
 
     def _measured(
-        self, back: set[Hunk], rows: Iterable[str]
+        self, back: set[Hunk], rows: Iterable[str], within: Set[Hunk]
     ) -> tuple[set[Hunk], dict[str, Share] | None]:
         """The share of these hunks in each row; None if it is no program that runs.
 
-        With the hunks that are put back: those which the compiler misses, too.
+        With the hunks that are put back: what the compiler misses of those `within`, too.
         """
         builds = self.builds
-        index, back = self._built(back)
+        index, back = self._built(back, within)
         if not index:
             return back, None
         key = builds.keys[index]
@@ -430,8 +444,7 @@ class _Search:
             seen, _ = pairs.measured(*sides, missing, self._is_settled)
             if until < self.pairs.until:  # the same command goes on from here
                 builds.journal.keep(["seen", *sides, *missing], seen)
-            faults = [f"{row} {one.fault}" for row, one in seen.items() if one.fault]
-            if faults:
+            if faults := [f"{row} {one.fault}" for row, one in seen.items() if one.fault]:
                 self.answer.broken.append((self._sorted(back), faults[0]))
                 return back, None
             known.update((row, Share.of(one, self._rows[row].whole)) for row, one in seen.items())
@@ -440,7 +453,7 @@ class _Search:
     def _sorted(self, hunks: Set[Hunk]) -> Hunks:
         return tuple(hunk for hunk in self.hunks if hunk in hunks)
 
-    def _built(self, back: set[Hunk]) -> tuple[int, set[Hunk]]:
+    def _built(self, back: set[Hunk], within: Set[Hunk]) -> tuple[int, set[Hunk]]:
         """Build the candidate without these hunks; with what the compiler misses, if it says so.
 
         Return its index, 0 if it does not build, and all hunks that are put back.
@@ -462,34 +475,22 @@ class _Search:
             if not group or group in self._certain:
                 return 0, back
             self._certain.append(group)
-            back = self._together(back)
+            if not (more := self._together(back)) <= within:
+                return 0, back
+            back = more
 
     def _missed(self, back: set[Hunk], fault: str) -> set[Hunk]:
         """The hunks with the rarest name in a compiler's message that only some put back have."""
-        names = {*_IDENTIFIER.findall(" ".join(_QUOTED.findall(fault)))}
-        groups = [self._named[name] for name in names if name in self._named]
-        groups = [group for group in groups if group & back and group - back]
-        return min(groups, key=len, default=set())
+        for text in (" ".join(_QUOTED.findall(fault)), fault.partition("error:")[2]):
+            names = sorted({*_IDENTIFIER.findall(text)} & self._named.keys())
+            groups = [self._named[name] for name in names]
+            if groups := [group for group in groups if group & back and group - back]:
+                return min(groups, key=len)
+        return set()
 
     def _is_settled(self, row: str, seen: Seen) -> bool:
         share = Share.of(seen, self._rows[row].whole)
         return share.least > LITTLE or share.most < LITTLE
-
-
-def _counting(*sides: Mapping[str, Share]) -> list[dict[str, Share]]:
-    """The rows that each side accounts for: what was put back, and the others.
-
-    Rows that noise leaves open follow those that are certain, if there are any.
-    """
-    sure = [{row for row, share in side.items() if share.least > LITTLE} for side in sides]
-    return [
-        {
-            row: share
-            for row, share in side.items()
-            if row in certain or (share.counts and (certain or not any(sure) or share.low > 0.0))
-        }
-        for side, certain in zip(sides, sure, strict=True)
-    ]
 
 
 def _halves(hunks: Hunks) -> Iterator[Hunks]:
