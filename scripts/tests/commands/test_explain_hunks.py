@@ -15,6 +15,7 @@ import pytest
 
 import fake_binary
 from clone import GitRepository, empty_clone
+from warpgauge import why
 from warpgauge.commands import explain, measuring_command
 from warpgauge.history import hunks
 from warpgauge.history.bisect import CommitPairs, Seen
@@ -22,7 +23,8 @@ from warpgauge.measure import cubins, manifest
 from warpgauge.measure.build import PRESETS
 from warpgauge.records import load
 from warpgauge.system.errors import ExitStatus, UserError
-from warpgauge.verdict.comparison import Outcome
+from warpgauge.verdict.comparison import Comparison, Outcome
+from warpgauge.why.reason import Reason
 
 BUSY, IDLE = "sync/busy", "sync/idle"
 TIMES = {BUSY: 50_000.0, IDLE: 10_000.0}
@@ -188,6 +190,13 @@ def test_measured_pairs_find_it_and_leave_the_tree_alone(
     real_tree: Tree, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cubins, "of_row", lambda *_: "a digest")
+    slower = list[float]()
+
+    def of_pairs(name: str, pair: object, found: Comparison, measuring: object) -> Reason:
+        slower.extend(row.change.ratio for row in found.verdicts if row.change and row.name == name)
+        return Reason(name)
+
+    monkeypatch.setattr(why.explain, "of_pairs", of_pairs)
     real_tree.sources(f1=innocent(1), f2=slow(percent=14), f3=innocent(3), f9=slow(percent=6))
     real_tree.git("add", "kernels/a.cuh")
     before = real_tree.git("status", "--porcelain")
@@ -195,6 +204,8 @@ def test_measured_pairs_find_it_and_leave_the_tree_alone(
     assert document["code"]  # says that no kernels differ
     (row,) = document["rows"]
     assert row["whole"]["same_kernels"]
+    assert row["did"]
+    assert slower == pytest.approx([0.14], abs=0.02)  # of the larger cause alone
     found = {tuple(cause["places"]): cause for cause in row["causes"]}
     assert found.keys() == {(place(2),), (place(9),)}
     for number, share in ((2, 0.69), (9, 0.31)):

@@ -217,7 +217,8 @@ class _ExplainCommand(MeasuringCommand):
         there = Journal(RunPaths(self.runs / f"{name}.json").journal)
         if there.folder.exists():
             measuring.note(f"Continuing the search in {os.path.relpath(there.folder)}.")
-        found = self.searched(measuring, suite, owners, commit, self.paths.folder, there)
+        found, builds = self.searched(measuring, suite, owners, commit, self.paths.folder, there)
+        self.look_into(found, builds)
         if not found.stopped:
             there.remove()
         return found
@@ -430,6 +431,7 @@ def _hunk_lines(found: Answer) -> Iterator[str]:
         for row, own in both:
             note = own.note and f" ({own.note})"
             yield f"  {row.name} {row.whole}: {proved(own).size} of it{note}"
+        yield from (row.did for row, own in both if row.did and own == row.largest)
     others = [line for row in rows if (line := _rest(row))]
     yield from ["", *others] if others else []
     yield from (f"In all: {words}" for words in found.code)

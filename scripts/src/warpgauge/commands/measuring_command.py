@@ -36,6 +36,7 @@ from warpgauge.measure.journal import SUFFIX, Journal
 from warpgauge.measure.measuring import Budget, Measuring
 from warpgauge.measure.options import MeasurementOptions
 from warpgauge.measure.runner import PersistentThrottling
+from warpgauge.measure.selection import only
 from warpgauge.records import load
 from warpgauge.records.benchmark_filter import matches
 from warpgauge.records.model import Record
@@ -47,7 +48,7 @@ from warpgauge.system.command_log import CommandLog
 from warpgauge.system.errors import ExitStatus, UserError, of_system
 from warpgauge.system.layout import Output, print_line
 from warpgauge.system.locks import Holder, alone, alone_on
-from warpgauge.system.text import LONGEST_NAME, cut, listed, plural
+from warpgauge.system.text import LONGEST_NAME, cut, inert, listed, plural
 from warpgauge.verdict.comparison import Comparison
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.incompatibility import Override
@@ -59,6 +60,7 @@ from warpgauge.why.explain import Sides
 # Of explaining what a run found slower, and of these for the lines of the change.
 _EXPLAINED_S, _LINES_S = 360.0, 300.0
 _LEAST_S = 60.0  # for counters, where building variants took longer
+_MOST_LOOKED_INTO = 3
 _MOST_HUNKS, _MOST_PLACES = 5, 3  # of a cause of a run, and places that are not only counted
 
 
@@ -307,12 +309,34 @@ class MeasuringCommand:
         steps: Journal,
         until: float = math.inf,
         ends: Ends = None,
-    ) -> Answer:
+    ) -> tuple[Answer, Variants]:
         """Search the lines that made rows of these programs slower. Raises UserError."""
         candidate = git.working_tree(self.root)
         targets = sorted({path.name for path in rows.values()})
         builds = Variants(measuring, steps, [candidate], [*rows], base=base, targets=targets)
-        return hunks.find(builds, suite, folder, until, ends)
+        return hunks.find(builds, suite, folder, until, ends), builds
+
+    def look_into(self, found: Answer, builds: Variants) -> None:
+        """Add what the largest cause of the slowest rows did, between builds that differ in it.
+
+        Rows of which no such pair was measured are left as they are.
+        """
+        measuring, candidate = builds.measuring, builds.names[-1]
+        difference = hunks.Difference.between(measuring.root, builds.base, candidate)
+        keys = dict(zip(builds.names, builds.keys, strict=True))
+        slowest = sorted(found.rows, key=lambda row: -row.whole.change)
+        largest = {row.largest.hunks: row for row in reversed(slowest) if row.largest is not None}
+        for guilty, row in [*reversed(largest.items())][:_MOST_LOOKED_INTO]:
+            without = difference.without(guilty, measuring.scratch)
+            for (base, name), records in builds.pairs.items():
+                alike = name == candidate and keys[base] == keys.get(without)
+                if alike and all(row.name in record.rows for record in records):
+                    measuring.note(f"Looking into {inert(row.name)}")
+                    old, new = (only(builds.programs(one), [row.name])[0] for one in (base, name))
+                    judged = self.show.judged(*records)
+                    reason = explain.of_pairs(row.name, (old, new), judged, measuring)
+                    row.did = reason.paragraph
+                    break
 
     def concluded(
         self,
@@ -356,7 +380,8 @@ class MeasuringCommand:
         where = commit, self.paths.why, journal.scratch(measuring.scratch), until, pair.records
         reasons, why = dict[str, Why](), ""
         try:
-            for row in self.searched(measuring, run.suite, its, *where).rows:
+            answer, _ = self.searched(measuring, run.suite, its, *where)
+            for row in answer.rows:
                 if proofs := _proofs(row.causes):
                     reasons[row.name] = Why("", (), proofs)
             if missing := len(slower - reasons.keys()):

@@ -240,7 +240,7 @@ class CommitPairs:
 
         Measures pairs until the rows are settled. Raises UserError and KeyboardInterrupt.
         """
-        key = ["seen", base, name, *rows]
+        key, ends = ["seen", base, name, *rows], (base, name)
         if (known := self.journal.find(key, dict[str, Seen])) is not None:
             return known, True
         limit = None if self.until == math.inf else max(self.left, 1.0)
@@ -253,6 +253,7 @@ class CommitPairs:
         ]
 
         def compared(base: Record, candidate: Record) -> dict[str, Seen]:
+            self.builds.pairs[ends] = base, candidate
             return {row: _seen(base, candidate, row, self.error) for row in rows}
 
         def open_rows(seen: dict[str, Seen]) -> list[str]:

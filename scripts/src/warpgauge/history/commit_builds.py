@@ -33,6 +33,7 @@ from warpgauge.measure.journal import Journal
 from warpgauge.measure.measuring import Measuring
 from warpgauge.measure.program_code import read_by
 from warpgauge.records.benchmark_filter import hint
+from warpgauge.records.model import Record
 from warpgauge.system import git
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
@@ -100,7 +101,7 @@ class Builds(ABC):
     """The programs that contain `rows`, of builds with `names` from GOOD to BAD.
 
     `keys` has a key per build; those of equal sources or programs share one. `identities` of the
-    programs are by key.
+    programs are by key, the newest `pairs` in which two builds were measured by name.
     """
 
     measuring: Measuring
@@ -110,6 +111,7 @@ class Builds(ABC):
     what: ClassVar[str]  # a build is made of
     keys: list[str] = field(init=False)
     identities: dict[str, Identity] = field(default_factory=dict)
+    pairs: dict[tuple[str, str], tuple[Record, Record]] = field(default_factory=dict)
     _programs: dict[str, list[Binary]] = field(default_factory=dict)  # by name
 
     def __post_init__(self) -> None:

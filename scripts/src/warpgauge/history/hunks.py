@@ -20,16 +20,8 @@ from typing import TypeAlias
 
 import msgspec
 
-from warpgauge.history.bisect import (
-    LITTLE,
-    WHOLE,
-    CommitPairs,
-    Ends,
-    Seen,
-    Share,
-    counting,
-    most_steps,
-)
+from warpgauge.history import bisect
+from warpgauge.history.bisect import WHOLE, CommitPairs, Ends, Seen, Share, counting
 from warpgauge.history.commit_builds import SameCode, Variants, is_source
 from warpgauge.measure.discovery import Suite
 from warpgauge.records.row import MOST_LINES
@@ -241,11 +233,16 @@ class Cause(msgspec.Struct, frozen=True):
 
 
 class RowCauses(msgspec.Struct):
-    """What made a row slower; no causes if it is not."""
+    """What made a row slower, no causes if it is not; and what the largest cause `did`."""
 
     name: str
     whole: Seen
     causes: list[Cause] = []
+    did: str = ""
+
+    @property
+    def largest(self) -> Cause | None:
+        return max(self.causes, key=lambda cause: cause.share.part, default=None)
 
     @property
     def unexplained(self) -> float:
@@ -304,7 +301,7 @@ def find(builds: Variants, suite: Suite, folder: Path, until: float, ends: Ends 
         programs = ", ".join(builds.targets)
         raise SameCode(f"nothing that differs from {short(base)} goes into {programs}")
     hunks = difference.hunks(paths)
-    most = 2 * most_steps(len(hunks))
+    most = 2 * bisect.most_steps(len(hunks))
     builds.add(difference.without(hunks, measuring.scratch))
     builds.build(0)
     if builds.keys[0] == builds.keys[-1]:
@@ -490,7 +487,7 @@ class _Search:
 
     def _is_settled(self, row: str, seen: Seen) -> bool:
         share = Share.of(seen, self._rows[row].whole)
-        return share.least > LITTLE or share.most < LITTLE
+        return share.least > bisect.LITTLE or share.most < bisect.LITTLE
 
 
 def _halves(hunks: Hunks) -> Iterator[Hunks]:
