@@ -211,10 +211,13 @@ def _lines(rows: Sequence[Row]) -> Section:
 
 
 def _why(view: View) -> Section:
-    paragraphs = [why.paragraph for row in view.rows if (why := row.verdict.why) and why.paragraph]
+    rows = [row for row in view.rows if row.verdict.why and row.verdict.why.paragraph]
+    paragraphs = [row.verdict.why.paragraph for row in rows if row.verdict.why]
     texts = [cut(" ".join(inert(words).split()), _LONGEST_REASON) for words in paragraphs]
     lines = [f"- {code(text, _LONGEST_REASON)}" for text in texts]
-    return Section(lines).folded_if_long(f"Why it is slower: {plural(len(lines), 'benchmark')}")
+    section, title = Section(lines), f"Why it is slower: {plural(len(lines), 'benchmark')}"
+    are_proved = all(row.proved for row in rows)  # then their lines say it first
+    return section.folded(title) if are_proved else section.folded_if_long(title)
 
 
 def _measured(comparison: Comparison) -> Section:

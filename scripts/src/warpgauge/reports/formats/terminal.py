@@ -59,7 +59,8 @@ def render(comparison: Comparison, console: Console, *, verbose: bool = False) -
     if view.rows:
         console.print()
         _table(view, console, verbose)
-    reasons = [one.why.paragraph for one in comparison.verdicts if one.why and one.why.paragraph]
+    explained = [one.why for one in comparison.verdicts if one.why and one.why.paragraph]
+    reasons = [one.paragraph for one in explained if verbose or not one.proved]
     if reasons:
         print_text(console, "\nWhy it is slower", style="bold")
         for paragraph in reasons:
