@@ -23,6 +23,7 @@ from warpgauge.history.commit_builds import Variants
 from warpgauge.history.hunks import Answer, Difference, Hunk, Hunks, find, spliced
 from warpgauge.measure.discovery import Suite
 from warpgauge.measure.journal import Journal
+from warpgauge.measure.measuring import Measuring
 from warpgauge.system import git
 from warpgauge.verdict.comparison import Outcome
 
@@ -255,6 +256,8 @@ class Noisy:
     def that_matter(self, paths: Iterable[str]) -> list[str]:
         return [*paths]
 
+    of_other_code = that_matter
+
     def equal_code(self, *keys: str) -> list[str]:
         return []
 
@@ -391,3 +394,47 @@ def test_in_noise_the_clear_rows_lead_and_no_innocent_hunk_is_named(
     assert built <= 11
     (first,) = (row for row in answer.rows if row.name == "0")
     assert sum(cause.share.part for cause in first.causes) == pytest.approx(1.0, abs=0.25)
+
+
+_NINJA = """
+rule compile
+  command = g++ -O1 -MD -MF $out.d -c $in -o $out
+  depfile = $out.d
+  deps = gcc
+rule link
+  command = cat $in > $out
+build a.o: compile ../../kernels/a.cpp
+build b.o: compile ../../kernels/b.cpp
+build bench_x: link a.o b.o
+"""
+
+
+def test_files_of_objects_with_the_same_code_are_not_searched(tmp_path: Path) -> None:
+    build, kernels = tmp_path / "build" / "release", tmp_path / "kernels"
+    build.mkdir(parents=True)
+    kernels.mkdir()
+    (build / "build.ninja").write_text(_NINJA)
+
+    def make(**contents: str) -> None:
+        for name, content in contents.items():
+            (kernels / name.replace("_", ".")).write_text(content)
+        subprocess.run(["ninja", "-C", str(build), "-d", "keepdepfile"], check=True)
+
+    files = {"a_hpp": "int a();", "both_hpp": "inline int two() { return 2; }"}
+    make(
+        **files,
+        a_cpp='#include "a.hpp"\n#include "both.hpp"\nint a() { return two(); }',
+        b_cpp='#include "both.hpp"\nint b() { return two(); }',
+    )
+    journal = Journal(tmp_path / "journal")
+    options = SimpleNamespace(file=None)
+    measuring = SimpleNamespace(root=tmp_path, scratch=tmp_path, options=options)
+    builds = Variants(cast(Measuring, measuring), journal, [], [], targets=["bench_x"])
+    builds.__dict__["root"] = tmp_path
+    paths = ["CMakeLists.txt", *(f"kernels/{name}" for name in ("a.hpp", "a.cpp", "b.cpp"))]
+    matter = builds.that_matter([*paths, "kernels/both.hpp", "kernels/other.cpp"])
+    assert matter == [*paths, "kernels/both.hpp", "kernels/other.cpp"]
+    make(a_hpp="int a(), c();", b_cpp='#include "both.hpp"\nint b() { return two() + 1; }')
+    assert builds.of_other_code([*paths, "kernels/both.hpp"]) == [
+        *("CMakeLists.txt", "kernels/b.cpp", "kernels/both.hpp")
+    ]

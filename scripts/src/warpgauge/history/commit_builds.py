@@ -31,7 +31,7 @@ from warpgauge.measure.cubins import Identity
 from warpgauge.measure.discovery import Binary
 from warpgauge.measure.journal import Journal
 from warpgauge.measure.measuring import Measuring
-from warpgauge.measure.program_code import read_by
+from warpgauge.measure.program_code import is_same_code, read_by
 from warpgauge.records.benchmark_filter import hint
 from warpgauge.records.model import Record
 from warpgauge.system import git
@@ -244,6 +244,8 @@ class Variants(CommitBuilds):
 
     base: str = ""
     targets: Sequence[str] = ()
+    _read: dict[str, set[str]] = field(default_factory=dict)  # paths by object
+    _objects: dict[str, Path] = field(default_factory=dict)  # copies of the candidate's
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -264,22 +266,48 @@ class Variants(CommitBuilds):
         return f"variant {short(name)}"
 
     def that_matter(self, paths: Iterable[str]) -> list[str]:
-        """Those of these files that the programs of the last commit built may be made of."""
+        """Those of these files that the programs of the last commit built may be made of.
+
+        Its objects that are made of them are copied, to be compared with those of the base.
+        """
         if (known := self.journal.find(["paths"], list[str])) is not None:
             return known
-        read: set[str] | None = None
         with suppress(UserError):  # another tool than Ninja made them
-            read = read_by(self.root / _BUILD, self.targets)
+            self._read = read_by(self.root / _BUILD, self.targets)
+        read = set[str]().union(*self._read.values())
         matter = [
             path
             for path in filter(is_source, paths)
-            if read is None
+            if not read
             or _BUILD_FILE.fullmatch(path)
             or os.path.realpath(self.root / path) in read
             or not (self.root / path).exists()  # variants may have it
         ]
+        differ = {os.path.realpath(self.root / path) for path in matter}
+        for file, its in self._read.items():
+            if file and its & differ:
+                self._objects[file] = self.measuring.scratch / f"{len(self._objects)}.o"
+                shutil.copyfile(self.root / _BUILD / file, self._objects[file])
         self.journal.keep(["paths"], matter)
         return matter
+
+    def of_other_code(self, paths: Sequence[str]) -> list[str]:
+        """Those of these files without which the code of the candidate and the base is the same.
+
+        The base is the last commit built. An object with the same code does not count for what it
+        is made of.
+        """
+        if (known := self.journal.find(["other code"], list[str])) is not None:
+            return known
+        same, other = set[str](), set[str]()
+        for file, copy in self._objects.items():
+            now = self.root / _BUILD / file
+            is_same = now.exists() and is_same_code(now, copy)
+            (same if is_same else other).update(self._read[file])
+        real = {path: os.path.realpath(self.root / path) for path in paths}
+        left = [path for path in paths if real[path] in other or real[path] not in same]
+        self.journal.keep(["other code"], left or [*paths])
+        return left or [*paths]
 
     def add(self, commit: str) -> int:
         """Add a commit before the last one, unless it is there; return its index."""

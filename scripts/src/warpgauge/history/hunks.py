@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -306,6 +306,7 @@ def find(builds: Variants, suite: Suite, folder: Path, until: float, ends: Ends 
     builds.build(0)
     if builds.keys[0] == builds.keys[-1]:
         raise SameCode(f"{', '.join(builds.targets)} of {short(base)} and of this tree are equal")
+    searched = builds.of_other_code(paths)
     error, until = ALPHA / (most * len(builds.rows)), min(until, time.monotonic() + SEARCH_S)
     pairs = CommitPairs(measuring, suite, builds, builds.journal, folder, error, until, ends)
     wholes, _ = pairs.measured(
@@ -314,7 +315,7 @@ def find(builds: Variants, suite: Suite, folder: Path, until: float, ends: Ends 
     left_out = [path for path in difference.files if path not in paths]
     rows, code = [RowCauses(*both) for both in wholes.items()], builds.equal_code(*builds.keys)
     answer = Answer(short(base), rows, left_out, code)
-    _Search(pairs, builds, difference, hunks, most, answer).run()
+    _Search(pairs, builds, difference, hunks, most, answer).run(searched)
     return answer
 
 
@@ -334,11 +335,13 @@ class _Search:
     _groups: list[set[Hunk]] = field(default_factory=list)  # that may build only together
     _certain: list[set[Hunk]] = field(default_factory=list)  # groups, as the compiler says
 
-    def run(self) -> None:
+    def run(self, paths: Collection[str]) -> None:
+        """Search the hunks of these files, and what builds only with them."""
         self._named, self._groups = self.difference.named(self.hunks)
         self._rows = {row.name: row for row in self.answer.rows}
         slower = {row.name: WHOLE for row in self.answer.rows if row.whole.is_slower}
-        nodes = [_Node(self.hunks, slower, is_final=True)]
+        searched = self._together({hunk for hunk in self.hunks if hunk.path in paths})
+        nodes = [_Node(self._sorted(searched), slower, is_final=True)]
         while nodes:
             node = nodes.pop()
             try:

@@ -119,19 +119,31 @@ def _made_from(build: Path, targets: Sequence[str]) -> list[str]:
     return [shlex.split(line)[0] if "'" in line else line for line in lines]
 
 
-def read_by(build: Path, targets: Sequence[str]) -> set[str]:
-    """Return the paths of all files that a build of these targets has read, headers included.
+def read_by(build: Path, targets: Sequence[str]) -> dict[str, set[str]]:
+    """Return the paths of all files that a build of these targets has read, by object file.
 
-    Raises UserError if Ninja did not make the folder `build`.
+    Headers are among them. What is not of an object alone is under "". Raises UserError if Ninja
+    did not make the folder `build`.
     """
-    files = set(_made_from(build, targets))
-    objects, is_ours = frozenset(files), False
+    files = _made_from(build, targets)
+    read = {name: set[str]() for name in ("", *files)}
+    read[""] = {os.path.realpath(build / file) for file in files}
+    own: set[str] = set()
     for line in output_of([*_ninja(build), "deps"]).decode().splitlines():
         if not line.startswith(" "):
-            is_ours = line.partition(":")[0] in objects
-        elif is_ours:
-            files.add(line.strip())
-    return {os.path.realpath(build / file) for file in files}
+            own = read.get(line.partition(":")[0], set())
+        else:
+            own.add(os.path.realpath(build / line.strip()))
+    return read
+
+
+def is_same_code(*objects: Path) -> bool:
+    """Return whether object files run alike on the host and have the same kernels."""
+    contents = {path.read_bytes() for path in objects}
+    if len(contents) == 1:
+        return True
+    kernels = [cubins.digests(path) for path in objects]
+    return len({*map(object_digest, contents)}) == 1 and kernels[1:] == kernels[:-1]
 
 
 def _library(build: Path, file: str) -> str:
