@@ -3,12 +3,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-
-import pytest
 
 import fake_binary
 import isolating
@@ -26,14 +23,14 @@ from warpgauge.why.explain import Gathering
 NAME = "sync/busy"
 
 
-def gathering(folder: Path, trace: Sequence[Activity], kept: Path | None = None) -> Gathering:
+def gathering(folder: Path, trace: Sequence[Activity]) -> Gathering:
     """Of a program that leaves this trace."""
     fake_binary.make(folder, "sync", {NAME: 5000.0}, trace=text(trace))
     library, scratch = folder / cupti.LIBRARY, folder / "scratch"
     scratch.mkdir()
     library.touch()
     measuring = Measuring(parse([NAME]), folder, scratch, Output(stderr=True))
-    return Gathering(measuring, library, traces=kept)
+    return Gathering(measuring, library)
 
 
 def test_an_operation_without_kernels_is_not_asked_for_counters(tmp_path: Path) -> None:
@@ -45,20 +42,13 @@ def test_an_operation_without_kernels_is_not_asked_for_counters(tmp_path: Path) 
     assert gathers.missing == []
 
 
-@pytest.mark.parametrize("kept", [False, True])
-def test_the_trace_of_a_side_is_evidence_and_a_file(tmp_path: Path, kept: bool) -> None:
+def test_the_trace_of_a_side_is_evidence(tmp_path: Path) -> None:
     program = Binary(tmp_path / "bench_sync", (NAME,))
-    kept_in = tmp_path / "run-why" / "1-sync_busy"
-    gathers = gathering(tmp_path, process(NAME, replays=5), kept_in if kept else None)
-    row = Row(NAME, {"s": (5e-6,)}, Clock.DEVICE)
-    found = gathers.side(program, row, "base")
+    gathers = gathering(tmp_path, process(NAME, replays=5))
+    found = gathers.side(program, Row(NAME, {"s": (5e-6,)}, Clock.DEVICE), "base")
     assert found.calls
     assert found.device
     assert any(one.startswith("The base is not counted: ") for one in gathers.missing)
-    path = kept_in / "trace-base.json"
-    assert path.exists() is kept
-    if kept:
-        assert json.loads(path.read_text())["otherData"]["side"] == "base"
 
 
 def test_an_isolated_program_is_traced_but_not_profiled() -> None:

@@ -25,7 +25,7 @@ def events_of(trace: Sequence[Activity]) -> Events:
     assert document["displayTimeUnit"] in {"ms", "ns"}
     events: Events = document["traceEvents"]
     for event in events:
-        assert event["ph"] in set("MXsfi")
+        assert event["ph"] in set("MXsf")
         assert isinstance(event["name"], str)
         assert isinstance(event["pid"], int)
         assert isinstance(event["tid"], int)
@@ -130,10 +130,9 @@ def test_an_arrow_leads_from_a_call_to_each_kernel_of_the_graph_that_it_launched
     assert "warpgauge::kernels::square" in {event["name"] for event in events}
 
 
-def test_what_has_no_time_is_left_out_and_counted() -> None:
+def test_what_has_no_time_is_left_out() -> None:
     trace = [Activity("kernel", WORK, 0, 0), Activity("kernel", WORK, 10, 20)]
     document = json.loads(chrome_trace(trace, {}))
-    assert document["otherData"]["untimed_records"] == "1"
     assert sum(event["ph"] == "X" for event in document["traceEvents"]) == 1
     assert events_of([]) is not None
 
@@ -170,10 +169,8 @@ def test_replays_are_told_by_kernel_without_the_engines_own() -> None:
         "cudaLaunchKernel": 80,  # of the engine's kernels
         "cudaStreamSynchronize": 20,
     }
-    assert averages.engine[0] == 80
     text = shown(averages)
     assert f"{SQUARE}" in text
-    assert "80 kernels of the engine's own" in text
 
 
 def test_host_calls_are_told_without_the_waiting_between_the_batches() -> None:
@@ -181,7 +178,6 @@ def test_host_calls_are_told_without_the_waiting_between_the_batches() -> None:
     averages = key_averages(trace)
     assert averages.scope == "calls"
     assert told(averages) == {SQUARE: 50, "memset": 50, "cudaLaunchKernel": 50}
-    assert averages.engine[0] == 0
     assert calls_of(trace)["cudaLaunchKernel"].count == 1.0
 
 

@@ -351,12 +351,12 @@ class MeasuringCommand:
         An interrupt in a further look is raised after that. Raises UserError.
         """
         if looks.stop is None:
-            began, folder = time.monotonic(), self.paths.why
+            began = time.monotonic()
             pair = Sides(sides, (looks.found.baseline, looks.found.candidate))
             if commit and self.options.file is None:
                 found = self._with_lines(found, run, pair, commit)
             left = max(_EXPLAINED_S - (time.monotonic() - began), _LEAST_S)
-            found = explain.of_regressions(found, lambda: pair, run.measuring, folder, left)
+            found = explain.of_regressions(found, lambda: pair, run.measuring, left)
             if reasons := {row.name: row.why for row in found.verdicts if row.why is not None}:
                 run_file.explain(self.paths.pair[1], reasons)
         status = self.show.compared(found)

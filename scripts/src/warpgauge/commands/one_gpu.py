@@ -264,7 +264,7 @@ class Bench(MeasuringCommand):
             base, record = map(load.load, files)
             return Sides((run.base(commit), run.candidate), (base, record))
 
-        return explain.of_regressions(found, flagged, run.measuring, self.paths.why)
+        return explain.of_regressions(found, flagged, run.measuring)
 
     def _against(self, run: AbRun, base: Record | None) -> ExitStatus:
         """Compare with a commit by this tree's rules, in pairs. Raises UserError.

@@ -6,15 +6,11 @@ Instructions are weighted by how often they run: each loop is assumed to run ten
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from warpgauge.why import machine_code as sass
 from warpgauge.why.machine_code import Instruction, Kernel
@@ -25,7 +21,7 @@ _LEAST_OF_CLASS, _LEAST_OF_CHANGE = 0.05, 0.01
 # With unrolling, smaller changes are only the loop's overhead and remainders.
 _LEAST_WHERE_UNROLLED = 0.25
 
-_ENDS = frozenset(("EXIT", "RET", "KILL", "BRX", "JMX", "BRXU", "JMXU"))
+_ENDS = frozenset(("EXIT", "RET", "KILL"))
 _BRANCHES = frozenset(("BRA", "JMP"))
 # Assumed iterations of a loop; only ratios of both sides are used.
 _TRIPS = 10.0
@@ -40,10 +36,10 @@ _WORK = frozenset(
 
 @dataclass(frozen=True, eq=False)
 class Loop:
-    """A natural loop, with the loops inside it and without those around it."""
+    """A loop, with the loops inside it."""
 
     head: int  # address
-    body: tuple[int, ...]  # numbers of instructions, ascending
+    body: range  # numbers of instructions
     depth: int  # 1 for an outermost loop
     source: str  # the line of its condition, or ""
 
@@ -153,63 +149,25 @@ def ratio_of(before: Counter[str], after: Counter[str]) -> int:
 def loops_of(code: Sequence[Instruction]) -> list[Loop]:
     """Return all loops of a kernel, outer loops before inner ones.
 
-    A loop is a cycle of basic blocks. It is entered at its head, and without the edges back to the
-    head, the cycles that are left are the loops inside it.
+    A loop is what lies between a branch back and its target. Code of rare cases lies behind an exit
+    and jumps back over it, which is no loop.
     """
-    blocks, followers = _control_flow(code)
-    loops = []
-    waiting = [(1, [(block, other) for block, others in enumerate(followers) for other in others])]
-    while waiting:
-        depth, edges = waiting.pop()
-        for body in _cycles(edges):
-            entered = {other for block, other in edges if other in body and block not in body}
-            head = min(entered, default=min(body))
-            back = (block for block, other in edges if other == head and block in body)
-            sources = (code[blocks[block][-1]].source for block in sorted(back, reverse=True))
-            numbers = sorted(number for block in body for number in blocks[block])
-            start = code[blocks[head].start].address
-            loops.append(Loop(start, tuple(numbers), depth, next(filter(None, sources), "")))
-            inside = [(a, b) for a, b in edges if a in body and b in body and b != head]
-            waiting.append((depth + 1, inside))
-    return sorted(loops, key=lambda loop: (loop.depth, loop.head))
-
-
-def _cycles(edges: Sequence[tuple[int, int]]) -> list[set[int]]:
-    """Return the largest sets of blocks of which each reaches each."""
-    if not edges:
-        return []
-    rows, columns = zip(*edges, strict=True)
-    size = max(*rows, *columns) + 1
-    graph = coo_array(([1] * len(edges), (rows, columns)), shape=(size, size))
-    _, labels = connected_components(graph, connection="strong")
-    found: dict[int, set[int]] = {}
-    for block, other in edges:
-        if labels[block] == labels[other]:
-            found.setdefault(labels[block], set()).update((block, other))
-    return [*found.values()]
-
-
-def _control_flow(code: Sequence[Instruction]) -> tuple[list[range], list[list[int]]]:
-    """Return the basic blocks, and the blocks that may follow each. Calls return."""
     numbers = {f"{one.address:#x}": number for number, one in enumerate(code)}
     names = [one.opcode.partition(".")[0] for one in code]
-    targets = [
-        numbers.get(one.operands[-1]) if one.operands and name in (*_BRANCHES, "CALL") else None
-        for one, name in zip(code, names, strict=True)
-    ]
-    ends = {n + 1 for n, name in enumerate(names) if name in _BRANCHES | _ENDS}
-    starts = sorted({0, len(code), *ends, *(one for one in targets if one is not None)})
-    blocks = [range(a, b) for a, b in itertools.pairwise(starts)]
-    block_at = {block.start: number for number, block in enumerate(blocks)}
-    followers: list[list[int]] = []
-    for number, block in enumerate(blocks):
-        last, name, target = code[block[-1]], names[block[-1]], targets[block[-1]]
-        follows = [block_at[target]] if name in _BRANCHES and target is not None else []
-        always = name in _ENDS or (name in _BRANCHES and len(last.operands) == 1)
-        if (last.predicate or not always) and number + 1 < len(blocks):
-            follows.append(number + 1)
-        followers.append(follows)
-    return blocks, followers
+    exits = [n for n, one in enumerate(code) if names[n] in _ENDS and not one.predicate]
+    ends: dict[int, int] = {}  # by head
+    for number, one in enumerate(code):
+        head = (
+            numbers.get(one.operands[-1]) if one.operands and names[number] in _BRANCHES else None
+        )
+        if head is not None and head <= number and not any(head <= n < number for n in exits):
+            ends[head] = number
+    loops = []
+    for head, end in ends.items():
+        depth = sum(first <= head and end <= last for first, last in ends.items())
+        body = range(head, end + 1)
+        loops.append(Loop(code[head].address, body, depth, code[end].source))
+    return sorted(loops, key=lambda loop: (loop.depth, loop.head))
 
 
 @dataclass(frozen=True)

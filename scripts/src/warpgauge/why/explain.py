@@ -25,17 +25,16 @@ from warpgauge.records.counters import Clock
 from warpgauge.records.model import Record, Session
 from warpgauge.records.row import Moved, Row, Why
 from warpgauge.reports.view import bound_words
-from warpgauge.system import atomic, process
+from warpgauge.system import process
 from warpgauge.system.errors import UserError, of_system
 from warpgauge.system.git import short
-from warpgauge.system.text import clause, duration, file_name, inert
+from warpgauge.system.text import clause, duration, inert
 from warpgauge.verdict import comparability
-from warpgauge.verdict.comparison import Comparison, ContextDifference, Outcome, Verdict
+from warpgauge.verdict.comparison import Change, Comparison, ContextDifference, Outcome, Verdict
 from warpgauge.why import cupti
 from warpgauge.why.causes import explanation
 from warpgauge.why.profiling import Profiling
 from warpgauge.why.reason import Evidence, Reason
-from warpgauge.why.trace_views import chrome_trace
 
 Pair = tuple[Binary, Binary]  # base and candidate, each with the one benchmark
 _T = TypeVar("_T")
@@ -55,16 +54,6 @@ _AXES = {
 
 
 @dataclass(frozen=True)
-class Measured:
-    """Both rows of a benchmark with a time on both sides; a slowdown of 0.1 is 10 %."""
-
-    base: Row
-    candidate: Row
-    slowdown: float
-    may_be_chance: bool = False
-
-
-@dataclass(frozen=True)
 class Sides:
     """The two builds that were measured in pairs, and their run files."""
 
@@ -79,7 +68,6 @@ class Gathering:
     measuring: Measuring
     trace_library: Path | None  # the library that traces both sides, if there is one
     seconds: float = math.inf  # the budget of everything except the builds
-    traces: Path | None = None  # the folder that keeps traces, made when needed
     missing: list[str] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
 
@@ -96,10 +84,6 @@ class Gathering:
         if self.trace_library is not None:
             trace = self._unless_missing(what, "traced", partial(side.trace, self.trace_library))
         if trace is not None:
-            if self.traces is not None:
-                kept = chrome_trace(trace, {"benchmark": binary.names[0], "side": what})
-                self.traces.mkdir(parents=True, exist_ok=True)
-                atomic.replace_all({self.traces / f"trace-{what}.json": kept})
             calls = self._unless_missing(what, "traced", partial(cupti.calls_of, trace))
             device = cupti.device_of(trace)
             found = replace(found, calls=calls, device=device)
@@ -131,39 +115,43 @@ class Gathering:
             return None
 
 
-def explained(
+def of_pairs(name: str, pair: Pair, found: Comparison, measuring: Measuring) -> Reason:
+    """Return the reason of one benchmark of two builds that were measured in pairs."""
+    records = found.baseline, found.candidate
+    change = next((one.change for one in found.verdicts if one.name == name), None)
+    rows = [record.rows[name] for record in records if name in record.rows]
+    times = [[*chain.from_iterable(row.process_medians.values())] for row in rows]
+    if change is None and len(rows) == 2 and all(times):  # pairs that are not compared
+        old, new = map(statistics.median, times)
+        change = Change(new / old - 1.0, -math.inf, math.inf)
+    if change is not None:
+        return _explained(name, change, pair, records, measuring)
+    fault = next((f": {row.error}" for row in rows if row.error), "")
+    return Reason(name, missing=(f"It has no time on both sides{fault}.",))
+
+
+def _explained(
     name: str,
+    change: Change,
     pair: Pair,
-    found: Measured,
+    records: tuple[Record, Record],
     measuring: Measuring,
     seconds: float = math.inf,
-    traces: Path | None = None,
 ) -> Reason:
-    """Return the reason for a slowdown, gathering evidence for at most `seconds`.
-
-    The traces of both sides are written to the folder `traces`, for Perfetto.
-    """
+    """Return the reason for a change of time, gathering evidence for at most `seconds`."""
     library, missing = None, list[str]()
     try:
         if any(one.needs_gpu for one in pair):
             library = cupti.trace_library(pair[1].file, measuring.tree)
     except UserError as fault:
         missing.append(f"Neither side is traced: {fault}.")
-    gathering = Gathering(measuring, library, seconds, traces, missing)
-    base = gathering.side(pair[0], found.base, "base")
-    candidate = gathering.side(pair[1], found.candidate, "candidate")
+    gathering = Gathering(measuring, library, seconds, missing)
+    base, candidate = (
+        gathering.side(binary, record.rows[name], what)
+        for binary, record, what in zip(pair, records, ("base", "candidate"), strict=True)
+    )
     every = [*dict.fromkeys(missing)]
-    return explanation(name, base, candidate, found.slowdown, every, found.may_be_chance)
-
-
-def of_pairs(name: str, pair: Pair, found: Comparison, measuring: Measuring) -> Reason:
-    """Return the reason of one benchmark of two builds that were measured in pairs."""
-    before, after = (record.rows.get(name) for record in (found.baseline, found.candidate))
-    measured = _measured(before, after, found) if before and after else None
-    if measured is not None:
-        return explained(name, pair, measured, measuring)
-    fault = next((row.error for row in (before, after) if row is not None and row.error), None)
-    return Reason(name, missing=(f"It has no time on both sides{f': {fault}' if fault else ''}.",))
+    return explanation(name, base, candidate, change.ratio, every, not change.low > 0.0)
 
 
 def of_axis(
@@ -227,18 +215,6 @@ def by_environment(
     return Reason(row.name, row.change.ratio, differs=differs, remark=remark)
 
 
-def _measured(before: Row, after: Row, found: Comparison) -> Measured | None:
-    """Return what was measured; None if a side has no time."""
-    for verdict in found.verdicts:
-        if verdict.name == before.name and verdict.change is not None:
-            return Measured(before, after, verdict.change.ratio, not verdict.change.low > 0.0)
-    times = [[*chain.from_iterable(row.process_medians.values())] for row in (before, after)]
-    if not all(times):
-        return None
-    old, new = map(statistics.median, times)
-    return Measured(before, after, new / old - 1.0, True)
-
-
 def regressions(found: Comparison, measuring: Measuring) -> list[Verdict]:
     """Return the regressions that pairs have shown by their time, the worst first.
 
@@ -258,25 +234,22 @@ def of_regressions(
     found: Comparison,
     sides: Callable[[], Sides],
     measuring: Measuring,
-    folder: Path,
     seconds: float = math.inf,
 ) -> Comparison:
     """Return `found` with a reason for each of its `regressions`, gathered in these `seconds`.
 
-    Those with a proved cause are last. `folder` gets a folder for each, with the change of its
-    machine code and the traces. Faults here do not change a verdict. Programs that use no GPU, of
-    which the profilers know nothing, are not explained.
+    Those with a proved cause are last. Faults here do not change a verdict. Programs that use no
+    GPU, of which the profilers know nothing, are not explained.
     """
     began, budget, reasons = time.monotonic(), min(BUDGET_S, seconds), dict[str, Why]()
     slower = sorted(regressions(found, measuring), key=lambda one: bool(one.why and one.why.proved))
-    for number, verdict in enumerate(slower, 1):
+    for verdict in slower:
         name, proved = inert(verdict.name), verdict.why.proved if verdict.why else ()
         try:
             left = budget - (time.monotonic() - began)
             if left <= 0.0:
                 raise UserError(f"the {duration(budget)} for all explanations are used up")
-            own = folder / f"{number}-{file_name(verdict.name)}"
-            why = _why(verdict, sides(), measuring, min(left, _EACH_S), own)
+            why = _why(verdict, sides(), measuring, min(left, _EACH_S))
             if why is not None:
                 reasons[verdict.name] = replace(why, proved=proved)
         except (UserError, OSError) as fault:
@@ -286,22 +259,16 @@ def of_regressions(
     return replace(found, verdicts=tuple(verdicts))
 
 
-def _why(
-    verdict: Verdict, sides: Sides, measuring: Measuring, seconds: float, folder: Path
-) -> Why | None:
+def _why(verdict: Verdict, sides: Sides, measuring: Measuring, seconds: float) -> Why | None:
     name, change = verdict.name, verdict.change
     base, candidate = (one.only([name]).binaries for one in sides.programs)
-    before, after = (record.rows.get(name) for record in sides.records)
-    if not (base and candidate and before and after and change):
+    if not (base and candidate and change and all(name in one.rows for one in sides.records)):
         raise UserError("its programs or run files no longer exist")
-    measured, pair = Measured(before, after, change.ratio), (base[0], candidate[0])
+    pair = base[0], candidate[0]
     if not any(program.needs_gpu for program in pair):
         return None
     measuring.note(f"Looking into {inert(name)}")
-    reason = explained(name, pair, measured, measuring, seconds, folder)
-    if lines := reason.code_lines:
-        folder.mkdir(parents=True, exist_ok=True)
-        atomic.replace_all({folder / "machine-code.txt": "\n".join([*lines, ""])})
+    reason = _explained(name, change, pair, sides.records, measuring, seconds)
     return Why(reason.paragraph, tuple(Moved(*row) for row in reason.table))
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from warpgauge.why.cupti import COPY, Call, Calls
+from warpgauge.why.cupti import COPY, KERNEL, Call, Calls
 from warpgauge.why.reason import Cause, Change, Evidence
 
 _GRAPH = re.compile(r"cu(?:da)?GraphLaunch")
@@ -16,12 +16,11 @@ _WAIT = re.compile(r"cu(?:da)?\w*(?:Synchronize|EventQuery|StreamQuery)")
 _COPY = re.compile(r"cu(?:da)?Memcpy")
 _COPY_OR_WAIT = re.compile(f"{_COPY.pattern}|{_WAIT.pattern}")
 _MEMSET = re.compile(r"cu(?:da)?Memset")
-# Calls of one kind may replace each other, such as cudaLaunchKernelExC and cudaLaunchKernel.
-_KINDS = (re.compile(r"cu(?:da)?Launch\w*Kernel"), _COPY, _MEMSET, _WAIT)
-# What more calls of a kind are.
-_ADDED = (
-    *((_WAIT, "added_wait"), (_MEMSET, "added_memset"), (_COPY, "added_memcpy")),
-    (re.compile(""), "added_call"),
+# Calls of one kind may replace each other, such as cudaLaunchKernelExC and cudaLaunchKernel; with
+# the cause that more of them are.
+_KINDS = (
+    (re.compile(r"cu(?:da)?Launch\w*Kernel"), "added_call"),
+    *((_COPY, "added_memcpy"), (_MEMSET, "added_memset"), (_WAIT, "added_wait")),
 )
 # Calls that return after the device has done the preceding work.
 _WAITING = re.compile(rf"{_WAIT.pattern}|cu(?:da)?(?:Mem(?:cpy|set)|Malloc|Free)(?!\w*Async)")
@@ -42,9 +41,9 @@ def host_causes(before: Evidence, after: Evidence) -> Iterator[Cause]:
     Calls are not part of a device time, and a device-timed operation that was traced may be the
     first, which loads modules.
     """
-    if not (before.host_clock and after.host_clock) or before.calls is None or after.calls is None:
+    if (both := _of_host(before, after)) is None:
         return
-    old, new = before.calls, after.calls
+    old, new = both
     # A call that replaces another costs no more than the sides differ. (A wait that occurs as often
     # as before is left out: it is shorter if the host reaches it later.)
     usual = {name for name in new if _WAIT.match(name) and not _is_more(old, new, name)}
@@ -56,9 +55,15 @@ def host_causes(before: Evidence, after: Evidence) -> Iterator[Cause]:
 
 def makes_more_calls(before: Evidence, after: Evidence) -> bool:
     """Return whether an operation that the host's clock times makes more calls in all."""
-    if not (before.host_clock and after.host_clock) or before.calls is None or after.calls is None:
-        return False
-    return _total(after.calls).count > _total(before.calls).count + _OFTEN
+    both = _of_host(before, after)
+    return both is not None and _total(both[1]).count > _total(both[0]).count + _OFTEN
+
+
+def _of_host(before: Evidence, after: Evidence) -> tuple[Calls, Calls] | None:
+    """Return the calls of an operation that the host's clock times, if known."""
+    timed = before.host_clock and after.host_clock
+    known = timed and before.calls is not None and after.calls is not None
+    return (before.calls or {}, after.calls or {}) if known else None
 
 
 def device_counts(before: Evidence, after: Evidence) -> bool:
@@ -76,16 +81,16 @@ def device_causes(before: Evidence, after: Evidence) -> Iterator[Cause]:
     yield from _pageable(before, after, before.device, after.device)
     if not device_counts(before, after):
         return
-    for kind in sorted({name.split()[0] for name in (*before.device, *after.device)}):
+    for kind in (KERNEL, COPY, "memset"):
+        of_kind = re.compile(kind)
         old, new = (
-            {name: one for name, one in side.items() if name.split()[0] == kind}
+            {name: side[name] for name in _matching(of_kind, side)}
             for side in (before.device, after.device)
         )
         counts = _total(old).count, _total(new).count
-        more = counts[1] - counts[0]
-        if more > _OFTEN:
+        if counts[1] > counts[0] + _OFTEN:
             change = Change(f"{kind}s per operation", *counts)
-            seconds = _of_shortest(more, old, new)
+            seconds = _of_shortest(counts[1] - counts[0], old, new)
             yield Cause(f"added_{kind}", change.text, (change,), seconds, 0)
 
 
@@ -140,20 +145,15 @@ def _of_calls(old: Calls, new: Calls) -> Iterator[Cause]:
         explained |= pool | waits
         words = "allocation takes longer: the memory pool keeps less and asks the driver again"
         yield Cause("memory_pool", words, changes, _longer(old, new, pool | waits), 0)
-    for kind in _by_kind(names - explained):
-        yield from _of_kind(kind, old, new)
+    kinds: dict[tuple[str, str], list[str]] = {}
+    for name in sorted(names - explained):
+        kind = next(((one.pattern, key) for one, key in _KINDS if one.match(name)), None)
+        kinds.setdefault(kind or (name, "added_call"), []).append(name)
+    for (_, key), alike in kinds.items():
+        yield from _of_kind(key, alike, old, new)
 
 
-def _by_kind(names: set[str]) -> Sequence[Sequence[str]]:
-    """Return groups of calls that may replace each other; all others are alone."""
-    found: dict[str, list[str]] = {}
-    for name in sorted(names):
-        kind = next((one.pattern for one in _KINDS if one.match(name)), name)
-        found.setdefault(kind, []).append(name)
-    return [*found.values()]
-
-
-def _of_kind(kind: Sequence[str], old: Calls, new: Calls) -> Iterator[Cause]:
+def _of_kind(key: str, kind: Sequence[str], old: Calls, new: Calls) -> Iterator[Cause]:
     """Yield calls that are made more often or take longer; one may replace another."""
     was, is_now = _total(old, kind), _total(new, kind)
     more = {one: _total(new, {one}).count - _total(old, {one}).count for one in kind}
@@ -162,7 +162,6 @@ def _of_kind(kind: Sequence[str], old: Calls, new: Calls) -> Iterator[Cause]:
     seconds = is_now.seconds - was.seconds
     if is_now.count > was.count + _OFTEN:
         changes = (Change(f"{name} per operation", was.count, is_now.count),)
-        key = next(key for pattern, key in _ADDED if pattern.match(name))
         more_often = is_now.count - was.count
         often = "once" if more_often < _TWICE else f"{more_often:.0f} times"
         yield Cause(key, f"{name} called {often} more", changes, seconds, 0)

@@ -6,6 +6,7 @@ Instructions have classes: arithmetic by type, memory by space, width and direct
 
 from __future__ import annotations
 
+import csv
 import re
 import tempfile
 from collections.abc import Collection
@@ -181,46 +182,19 @@ class Kind(NamedTuple):
 
 
 FP16, FP32, FP64 = "FP16", "FP32", "FP64"
-INTEGER, MOVE, CONVERSION = "integer", "move", "conversion"
-SPECIAL, TENSOR, SHUFFLE = "special function (MUFU)", "tensor core", "warp shuffle"
+MOVE, CONVERSION, OTHER = "move", "conversion", "other"
+SPECIAL, TENSOR = "special function (MUFU)", "tensor core"
 GLOBAL_LOAD, GLOBAL_STORE = "global load", "global store"
 SHARED_LOAD, SHARED_STORE = "shared load", "shared store"
 LOCAL_LOAD, LOCAL_STORE = "local load", "local store"
-ASYNC_COPY = "asynchronous copy"
-CONSTANT, INDEXED_CONSTANT = "constant load", "constant load at a thread-dependent index"
-GLOBAL_ATOMIC, SHARED_ATOMIC = "global atomic", "shared atomic"
-BARRIER, BRANCH, CALL, OTHER = "barrier", "branch", "call", "other"
+INDEXED_CONSTANT = "constant load at a thread-dependent index"
+GLOBAL_ATOMIC = "global atomic"
 
-# For each class, the names before the first point, and the rough cost on an SM relative to an FP32
-# operation, which is used to order changes. The first pattern that matches decides.
-_CLASSES = (
-    (GLOBAL_LOAD, 8.0, r"LDG?"),
-    (GLOBAL_STORE, 8.0, r"STG?"),
-    (SHARED_LOAD, 4.0, r"LDSM?"),
-    (SHARED_STORE, 4.0, r"STSM?|STAS"),
-    (LOCAL_LOAD, 15.0, r"LDL"),
-    (LOCAL_STORE, 15.0, r"STL"),
-    (INDEXED_CONSTANT, 10.0, r"(?!)"),  # a constant load, by its operands
-    (CONSTANT, 4.0, r"U?LDC|LDCU"),
-    (TENSOR, 8.0, r"\w*MMA|UTC\w+"),
-    (SPECIAL, 4.0, r"MUFU"),
-    (ASYNC_COPY, 8.0, r"LDGSTS|UBLK\w+|UTMA\w+"),
-    (SHARED_ATOMIC, 10.0, r"ATOMS"),
-    (GLOBAL_ATOMIC, 30.0, r"ATOMG?|REDG?|REDAS|UTMARED\w*"),
-    (BARRIER, 30.0, r"BAR|MEMBAR|FENCE|SYNCS|\w*DEPBAR|WARPSYNC|ERRBAR|UCGABAR\w*"),
-    (CALL, 10.0, r"CALL"),
-    (BRANCH, 3.0, r"BRA|BRX\w?|JMP|JMX\w?|RET|BSSY|BSYNC|BREAK|EXIT|KILL"),
-    (SHUFFLE, 4.0, r"SHFL|REDUX|CREDUX|VOTEU?|MATCH"),
-    (CONVERSION, 4.0, r"U?[FI]2[FIU]P?|U?FRND|F2FP|U?I2FP|I2I\w*"),
-    (FP64, 15.0, r"D(?:ADD|MUL|FMA|SETP?|MNMX)"),
-    (FP16, 1.0, r"H(?:ADD|MUL|FMA|SETP?|MNMX)2?\w*"),
-    (FP32, 1.0, r"U?F(?:ADD|MUL|FMA|SETP?|MNMX|SEL|CHK|SWZADD)\w*"),
-    (MOVE, 1.0, r"U?MOV\w*|C?S2U?R|R2UR|R2P|P2R|U?CS2R|UP2UR|UR2UP"),
-    (INTEGER, 1.0, r"U?(?:IADD|IMAD|LEA|LOP|PLOP|SHF|SHL|SHR|ISETP|VI|IABS|IMNMX|PRMT|SEL|FLO|POPC"
-     r"|BREV|BMSK|SGXT|ISCADD|IDP|VABSDIFF|VHMNMX|IMUL|LEPC)\w*"),
-    (OTHER, 1.0, r"\w*"),
-)  # fmt: skip
-COST = MappingProxyType({name: cost for name, cost, _ in _CLASSES})
+# For each class a pattern of opcodes, up to the first point, of which the first match decides; and
+# the rough cost on an SM relative to an FP32 operation, which is used to order changes.
+_TABLE = Path(__file__).with_name("classes.csv").read_text().splitlines()
+_CLASSES = {row["class"]: row for row in csv.DictReader(_TABLE)}
+COST = MappingProxyType({name: float(row["cost"]) for name, row in _CLASSES.items()})
 TRANSFERS = (GLOBAL_LOAD, GLOBAL_STORE, SHARED_LOAD, SHARED_STORE)
 LOCAL = (LOCAL_STORE, LOCAL_LOAD)
 
@@ -250,7 +224,7 @@ def kind_of(instruction: Instruction) -> Kind:
 
 @cache
 def _class_of(base: str) -> str:
-    return next(name for name, _, pattern in _CLASSES if re.fullmatch(pattern, base))
+    return next(name for name, row in _CLASSES.items() if re.fullmatch(row["opcodes"], base))
 
 
 def _bits(base: str, modifiers: list[str]) -> int:

@@ -16,14 +16,13 @@ from warpgauge.system.layout import Cells, Columns, print_text
 from warpgauge.system.text import clause, digits, duration, inert, percent, quantity
 from warpgauge.verdict.comparison import ContextDifference
 from warpgauge.why.code_change import CodeChange
-from warpgauge.why.cupti import Call, Calls
+from warpgauge.why.cupti import Calls
 from warpgauge.why.machine_code import Kernel
 
 FORMAT = "why/1"
 TITLE = "Why it is slower"
 # Causes that lie only in the code.
 OF_CODE = frozenset(("spills", "unrolling", "precise", "fp64", "fp32", "narrower", "branches"))
-_MOST_CALLS = 12
 _MOST_NAMED = 3  # kernels
 _MOST, _LITTLE = 0.5, 0.05  # shares
 
@@ -135,18 +134,6 @@ class Reason:
         return rows + [(ALSO_CHANGED, *change.cells) for change in self.others]
 
     @property
-    def calls(self) -> list[tuple[str, str, str]]:
-        """The host's calls of an operation that its clock times: call, before, after."""
-        if self.sides is None or not self.sides[0].host_clock:
-            return []
-        before, after = (side.calls or {} for side in self.sides)
-        both = {**before, **after}
-        most = sorted(both, key=lambda name: -both[name].seconds)[:_MOST_CALLS]
-        return [
-            (inert(name), _of_call(before.get(name)), _of_call(after.get(name))) for name in most
-        ]
-
-    @property
     def code_lines(self) -> list[str]:
         """What changed in the machine code, kernel by kernel."""
         found = []
@@ -213,8 +200,7 @@ def plain(found: Sequence[Reason]) -> str:
             print_text(console, f"{TITLE}: {inert(reason.name)}")
             moved = [row[1:] for row in reason.table if row[1]]
             differs = [astuple(difference) for difference in reason.differs]
-            tables = {"differs": differs, "what moved": moved, "call of an operation": reason.calls}
-            for heading, rows in tables.items():
+            for heading, rows in {"differs": differs, "what moved": moved}.items():
                 if rows:
                     cells = [Cells(heading, ("before", "after"))]
                     cells += (Cells(inert(name), (old, new)) for name, old, new in rows)
@@ -247,11 +233,6 @@ def _sentence(cause: Cause, is_first: bool) -> str:
         explains = f", which explains {_share(share)} of the slowdown"
     moved = ", ".join(change.text for change in cause.changes if change.text not in cause.words)
     return f"{lead}: {clause(cause.words)}{moved and f' ({moved})'}{explains}."
-
-
-def _of_call(call: Call | None) -> str:
-    """Return how often an operation makes the call, and how long each takes."""
-    return f"{digits(call.count)} × {duration(call.each)}" if call and call.count else "–"
 
 
 def _share(part: float) -> str:
