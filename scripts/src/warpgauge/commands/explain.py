@@ -45,7 +45,7 @@ from warpgauge.system.text import file_name, inert, listed, named, plain, typed
 from warpgauge.verdict.comparison import Comparison, ContextDifference, Outcome
 from warpgauge.verdict.incompatibility import newest_of
 from warpgauge.why import cupti, explain, reason, trace_views
-from warpgauge.why.machine_code import architecture_of, listing
+from warpgauge.why.machine_code import listing
 from warpgauge.why.profiling import NCU, NSYS, Profiler, Profiling
 from warpgauge.why.reason import Reason
 
@@ -164,7 +164,7 @@ class _ExplainCommand(MeasuringCommand):
                 kernels = cupti.kernels_in(cupti.device_of(trace))
                 if not kernels:
                     raise UserError(f"{name} runs no kernel", ExitStatus.NOT_MEASURED)
-                streams.write(listing(binary.path, kernels, architecture_of(self.options.device)))
+                streams.write(listing(binary.path, kernels, profiling.architecture))
         return ExitStatus.OK
 
     def compare(self) -> ExitStatus:

@@ -295,13 +295,11 @@ def _most_alike(
 
     Of several it is the largest, because the remainder of an unrolled loop is a loop too.
     """
-
-    def likeness(other: Loop) -> tuple[bool, bool, int]:
-        same_line = bool(loop.source) and other.source == loop.source
-        return same_line, other.depth == loop.depth, len(other.body)
-
     alike = [one for one in others if here.work[loop].keys() & there.work[one].keys()]
-    return max(alike, key=likeness, default=None)
+    alike.sort(key=lambda one: len(one.body), reverse=True)
+    of_depth = [one for one in alike if one.depth == loop.depth]
+    of_line = [one for one in (*of_depth, *alike) if one.source == loop.source != ""]
+    return next(iter((*of_line, *of_depth, *alike)), None)
 
 
 def _by_width(before: Mapping[str, int], after: Mapping[str, int], ratio: int) -> bool:

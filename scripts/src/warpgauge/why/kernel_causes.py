@@ -9,12 +9,11 @@ cause.
 
 Each rule estimates the seconds that it explains: the most of those in which warps wait for one of
 its `stalls`, that its `instructions` take, and in which one of its `units` that bound the kernel is
-busy. This orders causes and drops those that explain little. It is stated as a share only if it
-follows from the launch or from such a unit, and the rule `is_checked`: it was within a third of the
-truth in tests/why/planted_causes_on_h200.json.gz, where its cause was the only one.
+busy. A rule `is_checked` if this was within a third of the truth in
+tests/why/planted_causes_on_h200.json.gz, where its cause was the only one.
 
-`facts` are what differs in the launch and the resources; if something does, it is named first.
-`shown` are the counters that follow. The first rule of those with the same cause that holds is it.
+`facts` of the launch and the resources that differ are named first; `shown` are the counters that
+follow. Of rules with the same cause the first that holds counts.
 """
 
 from __future__ import annotations

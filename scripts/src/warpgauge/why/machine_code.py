@@ -19,7 +19,6 @@ from typing import NamedTuple
 from warpgauge.measure import cubins
 from warpgauge.measure.toolkit import output_of, tool
 from warpgauge.system.errors import ExitStatus, UserError, of_system
-from warpgauge.system.process import nvidia_smi
 
 # A remark, (*"SpillRefill"*), may follow the operands.
 _INSTRUCTION = re.compile(
@@ -82,13 +81,6 @@ def listing(program: Path, names: Collection[str] | None = None, architecture: i
             lines.append(f"  /*{one.address:04x}*/  {one}")
         lines.append("")
     return "\n".join(lines)
-
-
-def architecture_of(device: int | str | None) -> int:
-    """Return 90 for a GPU (index or UUID) of compute capability 9.0; 0 if nvidia-smi fails."""
-    asked = ("--query-gpu=compute_cap", "--format=csv,noheader", "-i", str(device or 0))
-    digits = nvidia_smi(*asked).strip().replace(".", "")
-    return int(digits) if digits.isdecimal() else 0
 
 
 def kernels_of(

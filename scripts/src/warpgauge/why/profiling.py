@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from warpgauge.measure import drive_lines, progress, toolkit
+from warpgauge.measure import drive_lines, machine_context, progress, toolkit
 from warpgauge.measure.discovery import Binary
 from warpgauge.measure.measuring import Measuring
 from warpgauge.measure.plan import Lane, command, gpu_arguments, gpu_environment
@@ -114,8 +114,13 @@ class Profiling:
 
     def code(self, kernels: Collection[str]) -> dict[str, Kernel]:
         """Return the machine code of these kernels. Raises UserError or OSError."""
-        architecture = machine_code.architecture_of(self.measuring.options.device)
-        return machine_code.kernels_of(self.binary.file, kernels, architecture)
+        return machine_code.kernels_of(self.binary.file, kernels, self.architecture)
+
+    @property
+    def architecture(self) -> int:
+        """The GPU's, 90 for sm_90; 0 if nvidia-smi fails."""
+        device = str(self.measuring.options.device or 0)
+        return max(machine_context.architectures(device), default=0)
 
     @property
     def _words(self) -> list[str]:
