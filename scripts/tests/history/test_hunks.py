@@ -322,6 +322,28 @@ def searched(clone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Se
     return search
 
 
+def test_a_file_that_only_the_base_reads_is_put_back_too(
+    clone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = {"kernels/a.cu": b"include b 0;\n", "kernels/b.cuh": b"1\n", "kernels/c.cuh": b"1\n"}
+    new = {"kernels/a.cu": b"1:0.05;\n", "kernels/b.cuh": b"2\n", "kernels/c.cuh": b"2\n"}
+    base, candidate = commit(clone, old), commit(clone, new)
+    source = np.random.default_rng(0)
+    fake = Noisy(clone, [candidate], base, {"1": 0.0002}, source, Journal(tmp_path / "journal"))
+
+    def that_matter(paths: Iterable[str]) -> list[str]:
+        has_b = "include" in fake.code(fake.names[0])
+        return [
+            path for path in paths if path == "kernels/a.cu" or (path == "kernels/b.cuh" and has_b)
+        ]
+
+    monkeypatch.setattr(fake, "that_matter", that_matter)
+    monkeypatch.setattr(CommitPairs, "measured", lambda _, *asked: fake.measured(*asked))
+    answer = find(cast(Variants, fake), cast(Suite, None), tmp_path, math.inf)
+    assert answer.left_out == ["kernels/c.cuh"]
+    assert git.require(clone, "show", f"{fake.names[0]}:kernels/b.cuh") == "1"
+
+
 @pytest.mark.parametrize("at", [(1, 6), (6, 1), (5, 6), (6, 5)])
 def test_of_two_causes_one_of_which_builds_only_without_the_other_the_shares_add_up(
     searched: Searched, at: tuple[int, int]

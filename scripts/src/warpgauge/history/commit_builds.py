@@ -36,7 +36,7 @@ from warpgauge.records.benchmark_filter import hint
 from warpgauge.system import git
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
-from warpgauge.system.text import typed
+from warpgauge.system.text import file_name, typed
 
 # Files that may go into a program. The same folders also hold documents, Python and tests.
 _BUILD_FILE = re.compile(r"\.cmake/.*|(?:.*/)?(?:CMakeLists\.txt|CMakePresets\.json|[^/]*\.cmake)")
@@ -44,6 +44,7 @@ _SOURCE = re.compile(rf"(?:kernels|benchmarks|fixtures)/|(?:{_BUILD_FILE.pattern
 _NO_SOURCE = re.compile(r".*(?:\.md|\.py|\.svg|_test\.cpp|_test\.cu)$")
 _BUILD = Path("build", "release")
 _BUILD_FILES = ("*CMakeLists.txt", "*CMakePresets.json", "*.cmake")  # for git
+_CHANGED = re.compile(r"^[-+].*", re.MULTILINE)  # lines of a diff
 _ERROR = re.compile(r"error:|CMake Error|undefined reference")  # of a compiler, CMake, the linker
 
 
@@ -245,7 +246,7 @@ class Variants(CommitBuilds):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.journal.folder.exists():
+        if not any(self.journal.folder.glob("*")):  # the search does not go on
             shutil.rmtree(self._copies, ignore_errors=True)
 
     @property
@@ -262,21 +263,21 @@ class Variants(CommitBuilds):
         return f"variant {short(name)}"
 
     def that_matter(self, paths: Iterable[str]) -> list[str]:
-        """Those of these files that the programs of the last commit built may be made of."""
-        if (known := self.journal.find(["paths"], list[str])) is not None:
+        """Those of these files that the programs of the first commit, built last, are made of."""
+        key = ["paths", self.names[0]]
+        if (known := self.journal.find(key, list[str])) is not None:
             return known
         read: set[str] | None = None
         with suppress(UserError):  # another tool than Ninja made them
             read = read_by(self.root / _BUILD, self.targets)
         matter = [
             path
-            for path in filter(is_source, paths)
+            for path in paths
             if read is None
             or _BUILD_FILE.fullmatch(path)
             or os.path.realpath(self.root / path) in read
-            or not (self.root / path).exists()  # variants may have it
         ]
-        self.journal.keep(["paths"], matter)
+        self.journal.keep(key, matter)
         return matter
 
     def add(self, commit: str) -> int:
@@ -292,7 +293,7 @@ class Variants(CommitBuilds):
         return self._programs[name]
 
     def made(self, name: str, targets: Sequence[str]) -> Sequence[Binary]:
-        measuring, copy = self.measuring, self._copies / short(name)
+        measuring, copy = self.measuring, self._copies / file_name(short(name), *self.targets)
         if (copy / manifest.FILE).exists():  # of a search that goes on
             return measuring.found(copy)
         root = git.fill(measuring.root / "build" / "hunks", measuring.root, name)
@@ -301,7 +302,7 @@ class Variants(CommitBuilds):
         differ = git.require(
             here, "diff-tree", "-p", "-r", self.base, self.names[-1], "--", *_BUILD_FILES
         )
-        names = {*re.findall(r"\w+", differ)}
+        names = {*re.findall(r"\w+", " ".join(_CHANGED.findall(differ)))}
         pins = [pin for pin in build.settings(here / _BUILD) if pin[2:].split("=")[0] not in names]
         settings = [*build.anew(here), *pins]
         try:
@@ -330,6 +331,7 @@ class Variants(CommitBuilds):
                 shutil.copy2(path, to)
             return to
 
+        shutil.rmtree(copy, ignore_errors=True)  # a part, if it was interrupted
         listed = manifest.read(folder)
         programs = tuple(
             msgspec.structs.replace(one, path=at(one.path), inputs=tuple(map(at, one.inputs)))

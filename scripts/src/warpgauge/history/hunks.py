@@ -256,7 +256,7 @@ class RowCauses(msgspec.Struct):
 class Answer(msgspec.Struct):
     """The causes of each row, the files that cannot matter, and what could not be put back.
 
-    `code` says what both sides share. If `stopped` (why), `following` would be put back next.
+    `code` says what both sides share. If `stopped` (why), `following` are put back next, if any.
     """
 
     base: str = ""
@@ -269,7 +269,7 @@ class Answer(msgspec.Struct):
 
 
 class _Stopped(Exception):
-    """No more variants may be made: why, and which hunks would be put back next."""
+    """No more variants may be made: why, and which hunks a search that goes on puts back next."""
 
 
 @dataclass(frozen=True)
@@ -296,17 +296,18 @@ def find(builds: Variants, suite: Suite, folder: Path, until: float, ends: Ends 
     """
     measuring, base, candidate = builds.measuring, builds.base, builds.names[0]
     difference = Difference.between(measuring.root, base, candidate)
-    paths = [*filter(is_source, difference.files)]
-    if paths:
+    sources, paths = [*filter(is_source, difference.files)], set[str]()
+    if sources:
         builds.build(0)
-        paths = builds.that_matter(paths)
+        paths |= {*builds.that_matter(sources)}
+        builds.add(difference.without(difference.hunks(sources), measuring.scratch))
+        builds.build(0)
+        paths |= {*builds.that_matter(sources)}
     if not paths:
         programs = ", ".join(builds.targets)
         raise SameCode(f"nothing that differs from {short(base)} goes into {programs}")
-    hunks = difference.hunks(paths)
+    hunks = difference.hunks(path for path in sources if path in paths)
     most = 2 * most_steps(len(hunks))
-    builds.add(difference.without(hunks, measuring.scratch))
-    builds.build(0)
     if builds.keys[0] == builds.keys[-1]:
         raise SameCode(f"{', '.join(builds.targets)} of {short(base)} and of this tree are equal")
     error, until = ALPHA / (most * len(builds.rows)), min(until, time.monotonic() + SEARCH_S)
@@ -464,8 +465,7 @@ class _Search:
             if self.pairs.left <= 0.0:
                 raise _Stopped("the time is up", hunks)
             if len(self._shares) >= self.most or len(builds.names) > 2 * self.most:
-                why = f"{self.most} variants were measured, which is the limit"
-                raise _Stopped(why, hunks)
+                raise _Stopped(f"{self.most} variants were measured, which is the limit", ())
             builds.measuring.note(f"Putting back {listed([hunk.place for hunk in hunks])}")
             index = builds.add(self.difference.without(hunks, builds.measuring.scratch))
             if builds.keys[index] in builds.identities or not (fault := builds.build(index)):
