@@ -384,6 +384,19 @@ def test_what_a_compiler_misses_is_put_back_too_and_found_without_its_help(
     assert built <= most
 
 
+@pytest.mark.parametrize(("fast", "slow"), [(0, 2), (3, 5), (5, 6), (2, 1)])
+def test_what_makes_it_faster_does_not_blame_others(
+    searched: Searched, fast: int, slow: int
+) -> None:
+    old, new = ["0;"] * 8, [f"{100 + number};" for number in range(8)]
+    old[fast] = "1:0.1;"
+    new[slow] = "1:0.18;"
+    answer, _ = searched(old, new, {"1": 0.0002}, np.random.default_rng(0))
+    ((cause,),) = (row.causes for row in answer.rows)
+    assert [hunk.place for hunk in cause.hunks] == [f"kernels/a.cu:{2 * slow + 1}"]
+    assert cause.share.part == pytest.approx(18 / 8, abs=0.1)
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_in_noise_the_clear_rows_lead_and_no_innocent_hunk_is_named(
     searched: Searched, seed: int

@@ -49,7 +49,6 @@ _NO_CODE = re.compile(r"\s*(?://.*[^\\])?$")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _QUOTED = re.compile(r"""["'`‘“](.*?)["'’”]""")
 _TOKEN = re.compile(r"[\w.]+|\S")
-_SUBMODULE = "160000"
 _TEXT_MODES = ("100644", "100755")
 
 Lines: TypeAlias = tuple[int, int]  # index of the first, and how many
@@ -218,7 +217,7 @@ def _hunk(path: str, header: Sequence[str], contents: tuple[bytes, bytes]) -> Hu
 
 
 def _why_whole(modes: tuple[str, str], contents: tuple[bytes, bytes]) -> str:
-    if _SUBMODULE in modes:
+    if "160000" in modes:
         return "submodule"
     if not all(map(int, modes)):
         return "new file" if int(modes[1]) else "deleted file"
@@ -278,13 +277,14 @@ class _Node:
 
     They do so with `needed` put back, too. The `context`, which does not account for much, is put
     back while they are searched: of two hunks, each of which slows a row, the second is found so.
-    `is_final` if the shares were measured without a context.
+    The shares of that are `beside`. `is_final` if the shares were measured without a context.
     """
 
     hunks: Hunks
     shares: Mapping[str, Share]
     is_final: bool = False
     context: Hunks = ()
+    beside: Mapping[str, Share] = field(default_factory=dict)
     needed: Hunks = ()
 
 
@@ -374,13 +374,14 @@ class _Search:
             first = back & hunks  # with what the compiler has missed
             if found is None or first == hunks:
                 continue
-            guilty, left = counting(found, {row: shares[row] - found[row] for row in shares})
+            part = {row: found[row] - node.beside.get(row, Share()) for row in shares}
+            guilty, left = counting(part, {row: shares[row] - part[row] for row in shares})
             lost = shares.keys() - guilty.keys() - left.keys()
             self._blame(node, lost, "not in one half of them alone")
             own, rest = self._sorted(first), self._sorted(hunks - first)
-            context = node.context if guilty else (*node.context, *own)
+            aside = (node.context, node.beside) if guilty else ((*node.context, *own), found)
             return [
-                replace(node, hunks=rest, shares=left, context=context, is_final=False),
+                _Node(rest, left, False, *aside, node.needed),
                 replace(node, hunks=own, shares=guilty, is_final=back == first.union(node.needed)),
             ]
         if not node.is_final:
@@ -410,7 +411,7 @@ class _Search:
             lost = {}
         own = self._sorted(back.difference(node.needed))
         return [
-            replace(node, hunks=own, shares=guilty, context=(), is_final=True),
+            replace(node, hunks=own, shares=guilty, context=(), beside={}, is_final=True),
             _Node(node.context, lost, needed=self._sorted(back)),
         ]
 
@@ -496,5 +497,4 @@ class _Search:
 def _halves(hunks: Hunks) -> Iterator[Hunks]:
     """The ways to halve hunks, the best first: halves, every other one, and each alone."""
     middle = len(hunks) // 2
-    yield from (hunks[:middle], hunks[middle:], hunks[::2], hunks[1::2])
-    yield from ((hunk,) for hunk in hunks)
+    yield from (hunks[:middle], hunks[middle:], hunks[::2], hunks[1::2], *zip(hunks, strict=True))
