@@ -17,7 +17,8 @@ import fake_binary
 from clone import GitRepository, empty_clone
 from warpgauge import why
 from warpgauge.commands import explain, measuring_command
-from warpgauge.history import hunks
+from warpgauge.commands.measuring_command import MeasuringCommand
+from warpgauge.history import bisect, hunks
 from warpgauge.history.bisect import CommitPairs, Seen
 from warpgauge.measure import cubins, manifest
 from warpgauge.measure.build import PRESETS
@@ -321,10 +322,10 @@ def test_the_terminal_shows_lines_shares_and_what_was_not_put_back(tree: Tree) -
 
 def test_a_build_option_is_a_hunk_and_the_settings_of_this_machine_stay(tree: Tree) -> None:
     """The cache of this build has both; there, the preset's would hide the other one."""
-    preset = '{{\n"CMAKE_CUDA_FLAGS": "{}",\n"other": {}\n}}\n'
-    tree.file(PRESETS, preset.format("fast", 1))
+    preset = '{{\n"CMAKE_CUDA_FLAGS": "{}",\n"CMAKE_CUDA_ARCHITECTURES": "native"\n}}\n'
+    tree.file(PRESETS, preset.format("fast"))
     tree.save()
-    tree.file(PRESETS, preset.format("slow", 1))
+    tree.file(PRESETS, preset.format("slow"))
     tree.sources(f1=innocent(1), f7=innocent(7))
     cache = "CMAKE_CUDA_FLAGS:STRING=slow\nCMAKE_CUDA_ARCHITECTURES:STRING=90\n"
     tree.file("build/release/CMakeCache.txt", cache)
@@ -363,6 +364,17 @@ def test_a_search_that_was_stopped_goes_on_where_it_was(
     limit = 0
     tree.explain(BUSY)
     assert len(measured) > len(set(measured))  # a search that ended leaves nothing
+
+
+def test_a_search_that_has_measured_all_it_may_does_not_go_on(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree.sources(**{**EVERY, "f4": slow(), "f5": slow()})
+    monkeypatch.setattr(bisect, "most_steps", lambda _: 1)
+    found = tree.explain(BUSY)
+    assert "limit" in found["stopped"]
+    assert not found["following"]
+    assert not [*tree.root.glob("build/runs/*.journal")]
 
 
 def test_a_commit_can_be_explained_against_a_merge_and_files_that_git_ignores_do_not_count(
@@ -496,6 +508,36 @@ def test_what_ends_the_search_of_a_run_is_a_note_and_changes_no_verdict(
     found = verdicts(tree)
     assert ("searches longer" if stop == "time" else "No space left") in notes(found)
     assert not found[BUSY]["why"]["proved"]
+
+
+def test_a_run_searches_what_it_measured_and_keeps_only_the_programs_of_its_search(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_pairs = MeasuringCommand.in_pairs
+
+    def edited(*given: Any) -> object:  # noqa: ANN401
+        found = in_pairs(*given)
+        tree.sources(f0=slow(percent=50))
+        return found
+
+    tree.file("build/variants/of_another/program", "")
+    tree.sources(**{**EVERY, "f5": slow()})
+    monkeypatch.setattr(MeasuringCommand, "in_pairs", edited)
+    assert lines_of(verdicts(tree)[BUSY]["why"]) == [(place(5), 1.0)]
+    assert not (tree.root / "build" / "variants" / "of_another").exists()
+
+
+def test_an_interrupted_search_of_a_run_loses_no_verdict(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    tree.sources(f5=slow())
+    monkeypatch.setattr(CommitPairs, "measured", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        tree.bench("--against=HEAD")
+    assert f"1 slower: {BUSY}" in tree.output()[0]
 
 
 @pytest.mark.parametrize("argv", [["--inject=busy=1.5"], []])

@@ -325,6 +325,28 @@ def searched(clone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Se
     return search
 
 
+def test_a_file_that_only_the_base_reads_is_put_back_too(
+    clone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = {"kernels/a.cu": b"include b 0;\n", "kernels/b.cuh": b"1\n", "kernels/c.cuh": b"1\n"}
+    new = {"kernels/a.cu": b"1:0.05;\n", "kernels/b.cuh": b"2\n", "kernels/c.cuh": b"2\n"}
+    base, candidate = commit(clone, old), commit(clone, new)
+    source = np.random.default_rng(0)
+    fake = Noisy(clone, [candidate], base, {"1": 0.0002}, source, Journal(tmp_path / "journal"))
+
+    def that_matter(paths: Iterable[str]) -> list[str]:
+        has_b = "include" in fake.code(fake.names[0])
+        return [
+            path for path in paths if path == "kernels/a.cu" or (path == "kernels/b.cuh" and has_b)
+        ]
+
+    monkeypatch.setattr(fake, "that_matter", that_matter)
+    monkeypatch.setattr(CommitPairs, "measured", lambda _, *asked: fake.measured(*asked))
+    answer = find(cast(Variants, fake), cast(Suite, None), tmp_path, math.inf)
+    assert answer.left_out == ["kernels/c.cuh"]
+    assert git.require(clone, "show", f"{fake.names[0]}:kernels/b.cuh") == "1"
+
+
 @pytest.mark.parametrize("at", [(1, 6), (6, 1), (5, 6), (6, 5)])
 def test_of_two_causes_one_of_which_builds_only_without_the_other_the_shares_add_up(
     searched: Searched, at: tuple[int, int]
@@ -363,6 +385,19 @@ def test_what_a_compiler_misses_is_put_back_too_and_found_without_its_help(
     assert cause.note
     assert answer.broken
     assert built <= most
+
+
+@pytest.mark.parametrize(("fast", "slow"), [(0, 2), (3, 5), (5, 6), (2, 1)])
+def test_what_makes_it_faster_does_not_blame_others(
+    searched: Searched, fast: int, slow: int
+) -> None:
+    old, new = ["0;"] * 8, [f"{100 + number};" for number in range(8)]
+    old[fast] = "1:0.1;"
+    new[slow] = "1:0.18;"
+    answer, _ = searched(old, new, {"1": 0.0002}, np.random.default_rng(0))
+    ((cause,),) = (row.causes for row in answer.rows)
+    assert [hunk.place for hunk in cause.hunks] == [f"kernels/a.cu:{2 * slow + 1}"]
+    assert cause.share.part == pytest.approx(18 / 8, abs=0.1)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -426,15 +461,22 @@ def test_files_of_objects_with_the_same_code_are_not_searched(tmp_path: Path) ->
         a_cpp='#include "a.hpp"\n#include "both.hpp"\nint a() { return two(); }',
         b_cpp='#include "both.hpp"\nint b() { return two(); }',
     )
-    journal = Journal(tmp_path / "journal")
-    options = SimpleNamespace(file=None)
+    journal, options = Journal(tmp_path / "journal"), SimpleNamespace(file=None)
     measuring = SimpleNamespace(root=tmp_path, scratch=tmp_path, options=options)
     builds = Variants(cast(Measuring, measuring), journal, [], [], targets=["bench_x"])
     builds.__dict__["root"] = tmp_path
     paths = ["CMakeLists.txt", *(f"kernels/{name}" for name in ("a.hpp", "a.cpp", "b.cpp"))]
-    matter = builds.that_matter([*paths, "kernels/both.hpp", "kernels/other.cpp"])
-    assert matter == [*paths, "kernels/both.hpp", "kernels/other.cpp"]
-    make(a_hpp="int a(), c();", b_cpp='#include "both.hpp"\nint b() { return two() + 1; }')
-    assert builds.of_other_code([*paths, "kernels/both.hpp"]) == [
-        *("CMakeLists.txt", "kernels/b.cpp", "kernels/both.hpp")
-    ]
+    paths.append("kernels/both.hpp")
+    builds.names = ["candidate"]
+    assert builds.that_matter([*paths, "kernels/c.cpp"]) == paths
+    more = "build c.o: compile ../../kernels/c.cpp\nbuild bench_x: link a.o b.o c.o"
+    (build / "build.ninja").write_text(_NINJA.replace("build bench_x: link a.o b.o", more))
+    make(
+        a_hpp="int a(), c();",
+        b_cpp='#include "both.hpp"\nint b() { return two() + 1; }',
+        c_cpp="int c() { return 3; }",
+    )
+    builds.names = ["base", "candidate"]
+    assert builds.that_matter([*paths, "kernels/c.cpp"]) == [*paths, "kernels/c.cpp"]
+    others = ["CMakeLists.txt", "kernels/b.cpp", "kernels/both.hpp", "kernels/c.cpp"]
+    assert builds.of_other_code([*paths, "kernels/c.cpp"]) == others

@@ -203,23 +203,26 @@ class _ExplainCommand(MeasuringCommand):
         self, measuring: Measuring, held: ExitStack, given: Comparison | None, names: Sequence[str]
     ) -> Answer:
         """Search the lines of the change that made these benchmarks slower. Raises UserError."""
-        commit = self._commit(given)
+        commit, tree = self._commit(given), self.tree
         measuring.require_gpu(names)
         programs = measuring.found(self._built(measuring, names).programs)
         names = [_full_name(name, programs) for name in names]
         owners = {name: _owner("this build", programs, name, measuring).path for name in names}
         suite = measuring.suite_of([its for its in programs if its.path in owners.values()])
-        measuring = self.ready(measuring, suite.known.get("gpu_uuid", ""), held)
         uuid = suite.known.get("gpu_uuid", "")
-        name = file_name(
-            f"hunks-{short(commit)}-{short(git.working_tree(self.root))}", uuid, *names
-        )
+        measuring = self.ready(measuring, uuid, held)
+        name = file_name(f"hunks-{short(commit)}-{short(tree)}", uuid, *names)
         there = Journal(RunPaths(self.runs / f"{name}.json").journal)
         if there.folder.exists():
             measuring.note(f"Continuing the search in {os.path.relpath(there.folder)}.")
-        found, builds = self.searched(measuring, suite, owners, commit, self.paths.folder, there)
-        self.look_into(found, builds)
-        if not found.stopped:
+        where = self.paths.folder, there
+        try:
+            found, builds = self.searched(measuring, suite, owners, commit, *where)
+            self.look_into(found, builds)
+        except SameCode:
+            there.remove()
+            raise
+        if not found.following:
             there.remove()
         return found
 
@@ -438,8 +441,9 @@ def _hunk_lines(found: Answer) -> Iterator[str]:
     if found.left_out:
         yield f"Left out, because these programs are not built from it: {listed(found.left_out)}"
     if found.stopped:
-        places = [hunk.place for hunk in found.following]
-        yield f"Stopped: {found.stopped}. The same command goes on, with {listed(places)} put back"
+        following = listed([hunk.place for hunk in found.following])
+        more = f". The same command goes on, with {following} put back" if following else ""
+        yield f"Stopped: {found.stopped}{more}"
     for back, fault in found.broken:
         places = [hunk.place for hunk in back]
         yield f"With {listed(places)} put back, {fault}"

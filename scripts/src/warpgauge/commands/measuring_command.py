@@ -212,6 +212,14 @@ class MeasuringCommand:
         out = self.options.out
         return RunPaths(out) if out else named_after(self.runs, datetime.now())
 
+    @cached_property
+    def tree(self) -> str:
+        """A commit of the working tree as it is at first; later edits are not in what is measured.
+
+        Raises UserError.
+        """
+        return git.working_tree(self.root)
+
     @property
     def baselines(self) -> Path:
         """The baselines of this tree, of the --build-dir project, or beside the FILE."""
@@ -311,9 +319,8 @@ class MeasuringCommand:
         ends: Ends = None,
     ) -> tuple[Answer, Variants]:
         """Search the lines that made rows of these programs slower. Raises UserError."""
-        candidate = git.working_tree(self.root)
         targets = sorted({path.name for path in rows.values()})
-        builds = Variants(measuring, steps, [candidate], [*rows], base=base, targets=targets)
+        builds = Variants(measuring, steps, [self.tree], [*rows], base=base, targets=targets)
         return hunks.find(builds, suite, folder, until, ends), builds
 
     def look_into(self, found: Answer, builds: Variants) -> None:
@@ -348,15 +355,18 @@ class MeasuringCommand:
     ) -> ExitStatus:
         """Explain and show what was `found` in these pairs, with the base's `commit` if known.
 
-        An interrupt in a further look is raised after that. Raises UserError.
+        An interrupt in a further look or here is raised after that. Raises UserError.
         """
         if looks.stop is None:
             began = time.monotonic()
             pair = Sides(sides, (looks.found.baseline, looks.found.candidate))
-            if commit and self.options.file is None:
-                found = self._with_lines(found, run, pair, commit)
-            left = max(_EXPLAINED_S - (time.monotonic() - began), _LEAST_S)
-            found = explain.of_regressions(found, lambda: pair, run.measuring, left)
+            try:
+                if commit and self.options.file is None:
+                    found = self._with_lines(found, run, pair, commit)
+                left = max(_EXPLAINED_S - (time.monotonic() - began), _LEAST_S)
+                found = explain.of_regressions(found, lambda: pair, run.measuring, left)
+            except KeyboardInterrupt as stop:
+                looks = replace(looks, stop=stop)
             if reasons := {row.name: row.why for row in found.verdicts if row.why is not None}:
                 run_file.explain(self.paths.pair[1], reasons)
         status = self.show.compared(found)

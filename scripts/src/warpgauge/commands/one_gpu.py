@@ -92,6 +92,8 @@ class Bench(MeasuringCommand):
         """Check the arguments. Raises UserError, also for a file that must not be written."""
         options, paths = self.options, self.paths
         _ = self.kernels, self.commit, self.what_changed, self.show
+        with suppress(UserError):  # of the search of lines, where it is a note
+            _ = self.commit and options.file is None and self.tree
         runs = [*paths.pair]
         if not options.against:
             is_alone = options.record or not options.confirm

@@ -158,11 +158,6 @@ class Share(msgspec.Struct, frozen=True):
         """Whether it is more than little: certainly, or as far as one knows."""
         return self.least > LITTLE or (self.part > LITTLE and self.most >= LITTLE)
 
-    def __str__(self) -> str:
-        low, high = (f"{100 * end:.0f}" for end in (self.low, self.high))
-        interval = f" ({low} to {high} %)" if low != high else ""
-        return f"{100 * self.part:.0f} %{interval}"
-
 
 WHOLE = Share(1.0, 1.0, 1.0, 1.0, 1.0)
 

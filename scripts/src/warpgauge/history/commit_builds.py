@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import ClassVar
 
@@ -37,7 +38,7 @@ from warpgauge.records.model import Record
 from warpgauge.system import git
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
-from warpgauge.system.text import typed
+from warpgauge.system.text import file_name, typed
 
 # Files that may go into a program. The same folders also hold documents, Python and tests.
 _BUILD_FILE = re.compile(r"\.cmake/.*|(?:.*/)?(?:CMakeLists\.txt|CMakePresets\.json|[^/]*\.cmake)")
@@ -45,6 +46,7 @@ _SOURCE = re.compile(rf"(?:kernels|benchmarks|fixtures)/|(?:{_BUILD_FILE.pattern
 _NO_SOURCE = re.compile(r".*(?:\.md|\.py|\.svg|_test\.cpp|_test\.cu)$")
 _BUILD = Path("build", "release")
 _BUILD_FILES = ("*CMakeLists.txt", "*CMakePresets.json", "*.cmake")  # for git
+_CHANGED = re.compile(r"^[-+].*", re.MULTILINE)  # lines of a diff
 _ERROR = re.compile(r"error:|CMake Error|undefined reference")  # of a compiler, CMake, the linker
 
 
@@ -244,12 +246,12 @@ class Variants(CommitBuilds):
 
     base: str = ""
     targets: Sequence[str] = ()
-    _read: dict[str, set[str]] = field(default_factory=dict)  # paths by object
+    _made_of: list[dict[str, set[str]]] = field(default_factory=list)  # paths by object, by build
     _objects: dict[str, Path] = field(default_factory=dict)  # copies of the candidate's
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.journal.folder.exists():
+        if not any(self.journal.folder.glob("*")):  # the search does not go on
             shutil.rmtree(self._copies, ignore_errors=True)
 
     @property
@@ -266,44 +268,45 @@ class Variants(CommitBuilds):
         return f"variant {short(name)}"
 
     def that_matter(self, paths: Iterable[str]) -> list[str]:
-        """Those of these files that the programs of the last commit built may be made of.
+        """Those of these files that the programs of the first commit, built last, are made of.
 
-        Its objects that are made of them are copied, to be compared with those of the base.
+        Objects that are made of them are copied, to be compared with those of the next build.
         """
-        if (known := self.journal.find(["paths"], list[str])) is not None:
+        key = ["paths", self.names[0]]
+        if (known := self.journal.find(key, list[str])) is not None:
             return known
+        by_object: dict[str, set[str]] = {}
         with suppress(UserError):  # another tool than Ninja made them
-            self._read = read_by(self.root / _BUILD, self.targets)
-        read = set[str]().union(*self._read.values())
+            by_object = read_by(self.root / _BUILD, self.targets)
+        read = set[str]().union(*by_object.values())
         matter = [
             path
-            for path in filter(is_source, paths)
-            if not read
-            or _BUILD_FILE.fullmatch(path)
-            or os.path.realpath(self.root / path) in read
-            or not (self.root / path).exists()  # variants may have it
+            for path in paths
+            if not read or _BUILD_FILE.fullmatch(path) or os.path.realpath(self.root / path) in read
         ]
         differ = {os.path.realpath(self.root / path) for path in matter}
-        for file, its in self._read.items():
-            if file and its & differ:
-                self._objects[file] = self.measuring.scratch / f"{len(self._objects)}.o"
-                shutil.copyfile(self.root / _BUILD / file, self._objects[file])
-        self.journal.keep(["paths"], matter)
+        self._made_of.append(
+            {file: its for file, its in by_object.items() if file and its & differ}
+        )
+        for file in self._made_of[0] if len(self._made_of) == 1 else ():
+            self._objects[file] = self.measuring.scratch / f"{len(self._objects)}.o"
+            shutil.copyfile(self.root / _BUILD / file, self._objects[file])
+        self.journal.keep(key, matter)
         return matter
 
     def of_other_code(self, paths: Sequence[str]) -> list[str]:
-        """Those of these files without which the code of the candidate and the base is the same.
+        """Those of these files without which both commits built so far have the same code.
 
-        The base is the last commit built. An object with the same code does not count for what it
-        is made of.
+        An object with the same code does not count for what it is made of.
         """
         if (known := self.journal.find(["other code"], list[str])) is not None:
             return known
         same, other = set[str](), set[str]()
-        for file, copy in self._objects.items():
-            now = self.root / _BUILD / file
-            is_same = now.exists() and is_same_code(now, copy)
-            (same if is_same else other).update(self._read[file])
+        for file in {*chain.from_iterable(self._made_of)}:
+            its = [made[file] for made in self._made_of if file in made]
+            here = self.root / _BUILD / file
+            is_same = len(its) == 2 and is_same_code(here, self._objects[file])
+            (same if is_same else other).update(*its)
         real = {path: os.path.realpath(self.root / path) for path in paths}
         left = [path for path in paths if real[path] in other or real[path] not in same]
         self.journal.keep(["other code"], left or [*paths])
@@ -322,7 +325,7 @@ class Variants(CommitBuilds):
         return self._programs[name]
 
     def made(self, name: str, targets: Sequence[str]) -> Sequence[Binary]:
-        measuring, copy = self.measuring, self._copies / short(name)
+        measuring, copy = self.measuring, self._copies / file_name(short(name), *self.targets)
         if (copy / manifest.FILE).exists():  # of a search that goes on
             return measuring.found(copy)
         root = git.fill(measuring.root / "build" / "hunks", measuring.root, name)
@@ -331,7 +334,7 @@ class Variants(CommitBuilds):
         differ = git.require(
             here, "diff-tree", "-p", "-r", self.base, self.names[-1], "--", *_BUILD_FILES
         )
-        names = {*re.findall(r"\w+", differ)}
+        names = {*re.findall(r"\w+", " ".join(_CHANGED.findall(differ)))}
         pins = [pin for pin in build.settings(here / _BUILD) if pin[2:].split("=")[0] not in names]
         settings = [*build.anew(here), *pins]
         try:
@@ -360,6 +363,7 @@ class Variants(CommitBuilds):
                 shutil.copy2(path, to)
             return to
 
+        shutil.rmtree(copy, ignore_errors=True)  # a part, if it was interrupted
         listed = manifest.read(folder)
         programs = tuple(
             msgspec.structs.replace(one, path=at(one.path), inputs=tuple(map(at, one.inputs)))

@@ -41,7 +41,6 @@ _NO_CODE = re.compile(r"\s*(?://.*[^\\])?$")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _QUOTED = re.compile(r"""["'`‘“](.*?)["'’”]""")
 _TOKEN = re.compile(r"[\w.]+|\S")
-_SUBMODULE = "160000"
 _TEXT_MODES = ("100644", "100755")
 
 Lines: TypeAlias = tuple[int, int]  # index of the first, and how many
@@ -210,7 +209,7 @@ def _hunk(path: str, header: Sequence[str], contents: tuple[bytes, bytes]) -> Hu
 
 
 def _why_whole(modes: tuple[str, str], contents: tuple[bytes, bytes]) -> str:
-    if _SUBMODULE in modes:
+    if "160000" in modes:
         return "submodule"
     if not all(map(int, modes)):
         return "new file" if int(modes[1]) else "deleted file"
@@ -253,7 +252,7 @@ class RowCauses(msgspec.Struct):
 class Answer(msgspec.Struct):
     """The causes of each row, the files that cannot matter, and what could not be put back.
 
-    `code` says what both sides share. If `stopped` (why), `following` would be put back next.
+    `code` says what both sides share. If `stopped` (why), `following` are put back next, if any.
     """
 
     base: str = ""
@@ -266,7 +265,7 @@ class Answer(msgspec.Struct):
 
 
 class _Stopped(Exception):
-    """No more variants may be made: why, and which hunks would be put back next."""
+    """No more variants may be made: why, and which hunks a search that goes on puts back next."""
 
 
 @dataclass(frozen=True)
@@ -275,13 +274,14 @@ class _Node:
 
     They do so with `needed` put back, too. The `context`, which does not account for much, is put
     back while they are searched: of two hunks, each of which slows a row, the second is found so.
-    `is_final` if the shares were measured without a context.
+    The shares of that are `beside`. `is_final` if the shares were measured without a context.
     """
 
     hunks: Hunks
     shares: Mapping[str, Share]
     is_final: bool = False
     context: Hunks = ()
+    beside: Mapping[str, Share] = field(default_factory=dict)
     needed: Hunks = ()
 
 
@@ -293,20 +293,21 @@ def find(builds: Variants, suite: Suite, folder: Path, until: float, ends: Ends 
     """
     measuring, base, candidate = builds.measuring, builds.base, builds.names[0]
     difference = Difference.between(measuring.root, base, candidate)
-    paths = [*filter(is_source, difference.files)]
-    if paths:
+    sources, paths = [*filter(is_source, difference.files)], set[str]()
+    if sources:
         builds.build(0)
-        paths = builds.that_matter(paths)
+        paths |= {*builds.that_matter(sources)}
+        builds.add(difference.without(difference.hunks(sources), measuring.scratch))
+        builds.build(0)
+        paths |= {*builds.that_matter(sources)}
     if not paths:
         programs = ", ".join(builds.targets)
         raise SameCode(f"nothing that differs from {short(base)} goes into {programs}")
-    hunks = difference.hunks(paths)
+    hunks = difference.hunks(path for path in sources if path in paths)
     most = 2 * bisect.most_steps(len(hunks))
-    builds.add(difference.without(hunks, measuring.scratch))
-    builds.build(0)
     if builds.keys[0] == builds.keys[-1]:
         raise SameCode(f"{', '.join(builds.targets)} of {short(base)} and of this tree are equal")
-    searched = builds.of_other_code(paths)
+    searched = builds.of_other_code([*paths])
     error, until = ALPHA / (most * len(builds.rows)), min(until, time.monotonic() + SEARCH_S)
     pairs = CommitPairs(measuring, suite, builds, builds.journal, folder, error, until, ends)
     wholes, _ = pairs.measured(
@@ -373,13 +374,14 @@ class _Search:
             first = back & hunks  # with what the compiler has missed
             if found is None or first == hunks:
                 continue
-            guilty, left = counting(found, {row: shares[row] - found[row] for row in shares})
+            part = {row: found[row] - node.beside.get(row, Share()) for row in shares}
+            guilty, left = counting(part, {row: shares[row] - part[row] for row in shares})
             lost = shares.keys() - guilty.keys() - left.keys()
             self._blame(node, lost, "not in one half of them alone")
             own, rest = self._sorted(first), self._sorted(hunks - first)
-            context = node.context if guilty else (*node.context, *own)
+            aside = (node.context, node.beside) if guilty else ((*node.context, *own), found)
             return [
-                replace(node, hunks=rest, shares=left, context=context, is_final=False),
+                _Node(rest, left, False, *aside, node.needed),
                 replace(node, hunks=own, shares=guilty, is_final=back == first.union(node.needed)),
             ]
         if not node.is_final:
@@ -409,7 +411,7 @@ class _Search:
             lost = {}
         own = self._sorted(back.difference(node.needed))
         return [
-            replace(node, hunks=own, shares=guilty, context=(), is_final=True),
+            replace(node, hunks=own, shares=guilty, context=(), beside={}, is_final=True),
             _Node(node.context, lost, needed=self._sorted(back)),
         ]
 
@@ -464,8 +466,7 @@ class _Search:
             if self.pairs.left <= 0.0:
                 raise _Stopped("the time is up", hunks)
             if len(self._shares) >= self.most or len(builds.names) > 2 * self.most:
-                why = f"{self.most} variants were measured, which is the limit"
-                raise _Stopped(why, hunks)
+                raise _Stopped(f"{self.most} variants were measured, which is the limit", ())
             builds.measuring.note(f"Putting back {listed([hunk.place for hunk in hunks])}")
             index = builds.add(self.difference.without(hunks, builds.measuring.scratch))
             if builds.keys[index] in builds.identities or not (fault := builds.build(index)):
@@ -496,5 +497,4 @@ class _Search:
 def _halves(hunks: Hunks) -> Iterator[Hunks]:
     """The ways to halve hunks, the best first: halves, every other one, and each alone."""
     middle = len(hunks) // 2
-    yield from (hunks[:middle], hunks[middle:], hunks[::2], hunks[1::2])
-    yield from ((hunk,) for hunk in hunks)
+    yield from (hunks[:middle], hunks[middle:], hunks[::2], hunks[1::2], *zip(hunks, strict=True))
