@@ -178,6 +178,16 @@ def test_one_of_12_functions_is_found_in_7_builds(tree: Tree, guilty: int) -> No
     assert tree.git("status", "--porcelain").split() == ["M", "kernels/a.cuh", "M", "kernels/b.cuh"]
 
 
+def test_a_file_with_any_name_is_found(tree: Tree) -> None:
+    """Git quotes such names unless told otherwise."""
+    name = "kernels/größe \x1b[31m.cuh"
+    tree.file(name, "return 0;\n")
+    tree.save()
+    tree.sources(f1=innocent(1), f8=innocent(8))
+    tree.file(name, slow())
+    assert tree.causes().keys() == {(f"{name}:1",)}
+
+
 def test_two_causes_have_their_shares(tree: Tree) -> None:
     tree.sources(**{**EVERY, "f2": slow(percent=14), "f9": slow(percent=6)})
     found = tree.causes()

@@ -244,8 +244,8 @@ def explain() -> Parser:
 exit status:
   0  done, also if the reason is unknown or nothing is slower
   2  bad usage
-  3  not measured: there is no GPU (only machine code is compared), a tool or a
-     permission to profile is missing, or the benchmark failed""")
+  3  not measured: there is no GPU, a tool or a permission to profile is missing, or
+     the benchmark failed""")
     what = group(parser, "what to explain", "%(prog)s gemm/tiled/f32/n:1024")
     what.add_argument("what", metavar="WHAT", nargs="*", help="name of a benchmark, or a regular "
         "expression that matches exactly one; after FILE.py, of that file in Python; or a kernel "

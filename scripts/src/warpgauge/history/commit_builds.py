@@ -81,7 +81,7 @@ def _sources(root: Path, commit: str, *, is_python: bool) -> str:
     """A hash of the files that may go into a program, the same for equal ones."""
     if is_python:  # a file may import any other
         return git.require(root, "rev-parse", f"{commit}^{{tree}}")
-    lines = git.require(root, "ls-tree", "-r", commit).splitlines()
+    lines = git.require(root, "ls-tree", "-r", "-z", commit).split("\0")
     paths = {line: line.partition("\t")[2] for line in lines}
     kept = [one for one, path in paths.items() if is_source(path)]
     return hashlib.sha256("\n".join(kept).encode()).hexdigest()
