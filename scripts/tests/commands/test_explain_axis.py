@@ -150,7 +150,7 @@ def test_a_package_that_does_not_exist_is_one_sentence(
 @pytest.mark.parametrize(
     ("argv", "fault"),
     [
-        ([NAME, "--axis=LD_LIBRARY_PATH=absent,old"], "absent is no folder"),
+        ([NAME, "--axis=LD_LIBRARY_PATH=absent,old"], "absent is not a folder"),
         ([NAME, "--axis=FACTOR=1"], "two different versions"),
         ([NAME, "--axis=FACTOR=1,1"], "two different versions"),
         ([NAME, "--axis=FACTOR=1,2,3"], "two different versions"),
@@ -230,6 +230,16 @@ def test_what_pairs_acquit_is_explained_by_the_environment(moved: GitRepository)
     assert "restore driver_version" in why["paragraph"]
     (named,) = explained(moved, str(screened(moved)), "sync/busy")
     assert named == why
+
+
+def test_versions_of_nvcc_that_no_axis_tells_apart_are_restored(
+    moved: GitRepository, machine: Callable[[Mapping[str, str]], None]
+) -> None:
+    machine(OLD | {"nvcc_version": "12.8.61"})
+    assert moved.bench() is ExitStatus.OK
+    (why,) = explained(moved, str(screened(moved)), "sync/busy")
+    assert "--axis" not in why["paragraph"]
+    assert "restore nvcc_version" in why["paragraph"]
 
 
 @pytest.mark.parametrize("words", [["--against=HEAD"], ["--against=HEAD", "--hunks"], ["RUN"]])

@@ -203,7 +203,7 @@ def variable(build: Path, name: str, version: str) -> tuple[str, str]:
             return name, version
         folders = [Path(folder).absolute() for folder in version.split(":") if folder]
         if absent := [folder for folder in folders if not folder.is_dir()]:
-            raise UserError(f"{name}: {absent[0]} is no folder")
+            raise UserError(f"{name}: {absent[0]} is not a folder")
         return name, ":".join(map(str, folders))
     installed = environment.installed(f"{name}=={version}", build / "axis")
     own = os.environ.get("PYTHONPATH")

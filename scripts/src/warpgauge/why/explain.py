@@ -203,11 +203,12 @@ def by_environment(
         for one in differs:
             if one.key in _AXES:
                 name, values = _AXES[one.key]
-                versions = (".".join(it.split(".")[:2]) for it in (one.baseline, one.candidate))
-                axes.setdefault(name, values or ",".join(versions))
+                versions = [".".join(it.split(".")[:2]) for it in (one.baseline, one.candidate)]
+                if values or versions[0] != versions[1]:  # an axis has no third number
+                    axes.setdefault(name, values or ",".join(versions))
         tests = [shlex.join([*words, "--axis", f"{name}={axes[name]}"]) for name in axes]
         commands = [f"scripts/warpgauge explain {test}" for test in tests]
-        if others := [one.key for one in differs if one.key not in _AXES]:
+        if others := [one.key for one in differs if _AXES.get(one.key, ("",))[0] not in axes]:
             bench = shlex.join([*words[:-1], "--filter", selection.exactly(words[-1:])])
             commands.append(f"restore {', '.join(others)}, then scripts/bench {bench}")
         remark += f" To test it: {'; or '.join(commands)}."
