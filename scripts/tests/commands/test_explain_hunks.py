@@ -425,6 +425,16 @@ def test_what_is_not_slower_has_no_cause(tree: Tree) -> None:
     assert f"{BUSY} is not slower" in tree.output()[0]
 
 
+def test_a_run_of_another_commit_is_not_searched(real_tree: Tree) -> None:
+    real_tree.sources(f1=slow())
+    real_tree.save()
+    assert real_tree.bench("--against", "HEAD~1") is ExitStatus.REGRESSION
+    real_tree.sources(f1=slow(), f2=innocent(2))
+    real_tree.save()
+    with pytest.raises(UserError, match="measured commit"):
+        explain.main(["--hunks"], real_tree.root)
+
+
 def test_a_run_without_regressions_leaves_nothing_to_search(real_tree: Tree) -> None:
     real_tree.sources(f1=innocent(1))
     assert real_tree.bench("--against", "HEAD") is not ExitStatus.REGRESSION
@@ -510,7 +520,7 @@ def test_what_ends_the_search_of_a_run_is_a_note_and_changes_no_verdict(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device", "variants")
 
-    tree.sources(**{**EVERY, "f5": slow()})
+    tree.sources(f5=slow(), f7=innocent(7))
     if stop == "time":
         monkeypatch.setattr(measuring_command, "_LINES_S", 0.0)
     else:

@@ -204,6 +204,10 @@ class _ExplainCommand(MeasuringCommand):
     ) -> Answer:
         """Search the lines of the change that made these benchmarks slower. Raises UserError."""
         commit, tree = self._commit(given), self.tree
+        here = machine_context.source(self.root)["commit"]
+        for context in (its.context for its in given.candidate.sessions.values()) if given else ():
+            if context.get("dirty") == "false" and (ran := context.get("commit", here)) != here:
+                raise UserError(f"the run measured commit {short(ran)}: check it out first")
         measuring.require_gpu(names)
         programs = measuring.found(self._built(measuring, names).programs)
         names = [_full_name(name, programs) for name in names]

@@ -392,11 +392,13 @@ class MeasuringCommand:
         try:
             answer, _ = self.searched(measuring, run.suite, its, *where)
             for row in answer.rows:
-                if proofs := _proofs(row.causes):
+                # Where a search was stopped, several hunks may be what was left.
+                if proofs := _proofs(row.causes, 1 if answer.stopped else _MOST_HUNKS):
                     reasons[row.name] = Why("", (), proofs)
             if missing := len(slower - reasons.keys()):
                 of = f"{missing} of {plural(len(slower), 'slower benchmark')}"
-                why = f"No lines for {of}: scripts/warpgauge explain --hunks searches longer."
+                longer = "scripts/warpgauge explain --hunks searches longer"
+                why = f"No lines were found for {of}{f': {longer}' if answer.stopped else ''}."
         except (UserError, OSError) as fault:
             words = str(of_system(fault) if isinstance(fault, OSError) else fault)
             why = f"The lines of the change that cost time are not known: {sentence(words)}."
@@ -405,9 +407,9 @@ class MeasuringCommand:
         return replace(found, verdicts=verdicts, notes=notes)
 
 
-def _proofs(causes: Iterable[Cause]) -> tuple[Proved, ...]:
-    """Return the largest of these causes, without those of so many hunks that they say little."""
-    few = [proved(cause) for cause in causes if len(cause.hunks) <= _MOST_HUNKS]
+def _proofs(causes: Iterable[Cause], most: int) -> tuple[Proved, ...]:
+    """Return the largest of these causes, of those with at most so many hunks."""
+    few = [proved(cause) for cause in causes if len(cause.hunks) <= most]
     return tuple(sorted(few, key=lambda cause: -cause.share)[:MOST_PROVED])
 
 

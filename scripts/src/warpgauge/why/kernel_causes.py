@@ -169,7 +169,7 @@ class Sides:
         growth = self.growth(key)
         if sign == "#":
             return growth != 1.0
-        if not self.has(key):
+        if not self.has(key) or ("/" in key and growth == math.inf):  # of none, there is no ratio
             return False
         if key.endswith("_busy"):  # longer, and by a relevant time
             was = self.before[key] * self.before["time"]
