@@ -225,6 +225,18 @@ def test_measured_pairs_find_it_and_leave_the_tree_alone(
     assert real_tree.git("branch", "--list", "--all").split() == ["*", "main"]
 
 
+def test_what_cannot_be_looked_into_loses_no_answer(
+    real_tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> Reason:
+        raise OSError(28, "No space left on device", "trace")
+
+    monkeypatch.setattr(why.explain, "of_pairs", full)
+    real_tree.sources(f1=innocent(1), f2=slow())
+    assert real_tree.causes().keys() == {(place(2),)}
+    assert "No space left" in real_tree.output()[1]
+
+
 def test_what_builds_only_together_is_one_cause(tree: Tree) -> None:
     tree.sources(**{**EVERY, "f3": f"uses(helper); {slow()}", "f8": "defines(helper);"})
     (hunks_of_it,) = tree.causes()

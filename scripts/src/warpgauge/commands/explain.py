@@ -101,10 +101,9 @@ def parse(argv: Sequence[str]) -> Options:
             "--hunks puts parts of a change of this tree back, and builds them: name a benchmark "
             "of this tree or a run, and the commit before the change with --against"
         )
-    if not given.hunks:
-        return options_of(given, FORMATS, suite=FULL_SUITE)
-    # Fewer pairs cannot decide about a part of the change.
-    return options_of(given, FORMATS, suite=FULL_SUITE, processes=FEWEST_OF_A_CHANGE)
+    if given.hunks:
+        given.processes = FEWEST_OF_A_CHANGE  # fewer pairs cannot decide about a part of the change
+    return options_of(given, FORMATS, suite=FULL_SUITE)
 
 
 def _reports(own: Namespace, baselines: Path) -> Mapping[Path, Profiler]:
@@ -419,10 +418,6 @@ def _owner(side: str, binaries: Sequence[Binary], name: str, measuring: Measurin
     raise UserError(f"{side} has no benchmark named {typed(name)}{hint(name, known)}")
 
 
-def _plain_hunks(found: Answer) -> str:
-    return "\n".join([*map(inert, _hunk_lines(found)), ""])
-
-
 def _hunk_lines(found: Answer) -> Iterator[str]:
     yield f"{reason.TITLE} than in {found.base}"
     rows = sorted(found.rows, key=lambda row: -row.whole.change)
@@ -485,7 +480,9 @@ def _hunk_document(found: Answer) -> str:
 
 
 def _plain(found: Sequence[Reason] | Answer) -> str:
-    return _plain_hunks(found) if isinstance(found, Answer) else reason.plain(found)
+    if isinstance(found, Answer):
+        return "\n".join([*map(inert, _hunk_lines(found)), ""])
+    return reason.plain(found)
 
 
 def _document(found: Sequence[Reason] | Answer) -> str:

@@ -334,16 +334,19 @@ class MeasuringCommand:
         slowest = sorted(found.rows, key=lambda row: -row.whole.change)
         largest = {row.largest.hunks: row for row in reversed(slowest) if row.largest is not None}
         for guilty, row in [*reversed(largest.items())][:_MOST_LOOKED_INTO]:
-            without = difference.without(guilty, measuring.scratch)
-            for (base, name), records in builds.pairs.items():
-                alike = name == candidate and keys[base] == keys.get(without)
-                if alike and all(row.name in record.rows for record in records):
-                    measuring.note(f"Looking into {inert(row.name)}")
-                    old, new = (only(builds.programs(one), [row.name])[0] for one in (base, name))
-                    judged = self.show.judged(*records)
-                    reason = explain.of_pairs(row.name, (old, new), judged, measuring)
-                    row.did = reason.paragraph
-                    break
+            key = keys.get(difference.without(guilty, measuring.scratch))
+            alike = [ends for ends in builds.pairs if ends[1] == candidate and keys[ends[0]] == key]
+            having = (ends for ends in alike if row.name in builds.pairs[ends][0].rows)
+            ends = next(having, None)
+            if ends is None:
+                continue
+            measuring.note(f"Looking into {inert(row.name)}")
+            try:
+                old, new = (only(builds.programs(name), [row.name])[0] for name in ends)
+                judged = self.show.judged(*builds.pairs[ends])
+                row.did = explain.of_pairs(row.name, (old, new), judged, measuring).paragraph
+            except (UserError, OSError) as fault:  # the search has its answer without this
+                measuring.note(f"{inert(row.name)} is not looked into: {fault}")
 
     def concluded(
         self,

@@ -235,7 +235,7 @@ class CommitPairs:
 
         Measures pairs until the rows are settled. Raises UserError and KeyboardInterrupt.
         """
-        key, ends = ["seen", base, name, *rows], (base, name)
+        key = ["seen", base, name, *rows]
         if (known := self.journal.find(key, dict[str, Seen])) is not None:
             return known, True
         limit = None if self.until == math.inf else max(self.left, 1.0)
@@ -247,9 +247,9 @@ class CommitPairs:
             for one in (base, name)
         ]
 
-        def compared(base: Record, candidate: Record) -> dict[str, Seen]:
-            self.builds.pairs[ends] = base, candidate
-            return {row: _seen(base, candidate, row, self.error) for row in rows}
+        def compared(old: Record, new: Record) -> dict[str, Seen]:
+            self.builds.pairs[base, name] = old, new
+            return {row: _seen(old, new, row, self.error) for row in rows}
 
         def open_rows(seen: dict[str, Seen]) -> list[str]:
             return [row for row, one in seen.items() if not (one.fault or settled(row, one))]
