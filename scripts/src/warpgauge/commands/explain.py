@@ -263,7 +263,7 @@ class _ExplainCommand(MeasuringCommand):
         if not axis:
             return reasons
         differs = ContextDifference(axis[0], *(value or "empty" for value in axis[1]))
-        return [explain.of_axis(one, differs, pairs[one.name], given, measuring) for one in reasons]
+        return [explain.of_axis(its, differs, pairs[its.name], given, measuring) for its in reasons]
 
     def _versions(self, measuring: Measuring, names: Sequence[str]) -> list[Sequence[Binary]]:
         """Return the programs of both sides of --axis. Raises UserError."""

@@ -71,7 +71,7 @@ class Hunk(msgspec.Struct, frozen=True):
         if self.whole or len(self.removed) != 1 or len(self.added) != 1:
             return self.whole
         old, new = (_TOKEN.findall(lines[0]) for lines in (self.removed, self.added))
-        differ = [at for at, (one, other) in enumerate(zip(old, new, strict=False)) if one != other]
+        differ = [at for at, (was, now) in enumerate(zip(old, new, strict=False)) if was != now]
         if len(old) != len(new) or len(differ) != 1:
             return ""
         at = differ[0]
@@ -153,7 +153,7 @@ class Difference:
             for name in self._names_in(hunk):
                 by_name.setdefault(name, set()).add(hunk)
         sides = zip(
-            *(self.files[path].contents for path in {one.path for one in hunks}), strict=True
+            *(self.files[path].contents for path in {hunk.path for hunk in hunks}), strict=True
         )
         old, new = (set[str]().union(*map(_names, contents)) for contents in sides)
         return by_name, [
@@ -354,7 +354,7 @@ class _Search:
                     self._blame(left, left.shares, "" if is_known else "not searched further")
                 break
         rows = self.answer.rows
-        sure = {one.hunks for row in rows for one in row.causes if one.share.least > 0.0}
+        sure = {its.hunks for row in rows for its in row.causes if its.share.least > 0.0}
         for row in rows:
             row.causes = [cause for cause in row.causes if cause.hunks in sure]
 
@@ -446,10 +446,10 @@ class _Search:
             seen, _ = pairs.measured(*sides, missing, self._is_settled)
             if until < self.pairs.until:  # the same command goes on from here
                 builds.journal.keep(["seen", *sides, *missing], seen)
-            if faults := [f"{row} {one.fault}" for row, one in seen.items() if one.fault]:
+            if faults := [f"{row} {its.fault}" for row, its in seen.items() if its.fault]:
                 self.answer.broken.append((self._sorted(back), faults[0]))
                 return back, None
-            known.update((row, Share.of(one, self._rows[row].whole)) for row, one in seen.items())
+            known.update((row, Share.of(its, self._rows[row].whole)) for row, its in seen.items())
         return back, {row: known[row] for row in rows}
 
     def _sorted(self, hunks: Set[Hunk]) -> Hunks:

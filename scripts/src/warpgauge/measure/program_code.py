@@ -160,7 +160,7 @@ def _library(build: Path, file: str) -> str:
 def library_differences(before: Iterable[Path], after: Iterable[Path]) -> list[ContextDifference]:
     """Compare the libraries that two processes loaded: those of one name and other content.
 
-    A library is told by its version, as far as that is in the file's name, else by its digest.
+    A library is named by its version, as far as that is in the file's name, else by its digest.
     """
     by_name: dict[str, tuple[set[Path], set[Path]]] = {}
     for side, paths in enumerate((before, after)):

@@ -166,7 +166,7 @@ def of_axis(
         differs += others
     except (UserError, OSError) as fault:
         missing = (*missing, f"The libraries are not compared: {_words(fault)}.")
-    what = ", ".join(f"{one.key} {one.baseline} → {one.candidate}" for one in differs[:_MOST_NAMED])
+    what = ", ".join(f"{it.key} {it.baseline} → {it.candidate}" for it in differs[:_MOST_NAMED])
     verdict = next((one for one in found.verdicts if one.name == reason.name), None)
     outcome = verdict and verdict.outcome
     if outcome is Outcome.REGRESSION:
