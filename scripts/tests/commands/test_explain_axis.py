@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from test_explain_slower import reason_of
 
 import fake_binary
 import shell
@@ -47,15 +48,6 @@ def tree(clone: GitRepository, monkeypatch: pytest.MonkeyPatch) -> GitRepository
     return clone
 
 
-def told(tree: GitRepository, *argv: str) -> dict[str, Any]:
-    """The benchmark of the JSON that the command writes."""
-    path = tree.root / "build" / "why.json"
-    path.parent.mkdir(exist_ok=True)
-    assert command.main([*argv, f"--format=json={path}"], tree.root) is ExitStatus.OK
-    (found,) = json.loads(path.read_text())["benchmarks"]
-    return dict(found)
-
-
 def differences(found: dict[str, Any]) -> list[tuple[str, ...]]:
     return [tuple(one.values()) for one in found["differs"]]
 
@@ -72,7 +64,7 @@ def copied_libraries(folder: Path) -> None:
 
 def test_the_library_that_makes_it_slower_is_named_first(tree: GitRepository) -> None:
     copied_libraries(tree.root)
-    found = told(tree, NAME, "--axis=LD_LIBRARY_PATH=old,new")
+    found = reason_of(tree, NAME, "--axis=LD_LIBRARY_PATH=old,new")
     assert found["slowdown"] == pytest.approx(0.2, abs=0.01)
     variable, library = differences(found)
     assert variable == ("LD_LIBRARY_PATH", "old", "new")
@@ -85,14 +77,14 @@ def test_the_library_that_makes_it_slower_is_named_first(tree: GitRepository) ->
 
 
 def test_what_is_not_slower_has_a_bound(tree: GitRepository) -> None:
-    found = told(tree, NAME, "--axis=FACTOR=0,1")
+    found = reason_of(tree, NAME, "--axis=FACTOR=0,1")
     assert differences(found) == [("FACTOR", "0", "1")]
     assert re.match(r"FACTOR does not make it slower: .* at most \+0\.\d+ %\. ", found["paragraph"])
     assert "the same libraries" in found["paragraph"]
 
 
 def test_what_is_faster_is_called_so(tree: GitRepository) -> None:
-    found = told(tree, NAME, "--axis=FACTOR=2,")
+    found = reason_of(tree, NAME, "--axis=FACTOR=2,")
     assert found["slowdown"] < -0.1
     assert found["paragraph"].startswith(
         "It is faster with FACTOR 2 → empty. Both sides load the same"
@@ -120,7 +112,7 @@ def test_both_compilers_build_the_program_of_the_benchmark(
     monkeypatch.setattr(toolkit, "project", project)
     (tree.root / "benchmarks").mkdir()
     (tree.root / "benchmarks" / "sync.cu").touch()
-    found = told(tree, NAME, "--axis=nvcc=12.8,13.0")
+    found = reason_of(tree, NAME, "--axis=nvcc=12.8,13.0")
     assert asked == [("12.8", "^(bench_sync)$"), ("13.0", "^(bench_sync)$")]
     assert differences(found) == [("nvcc", "12.8", "13.0")]
     assert found["slowdown"] == pytest.approx(0.2, abs=0.01)
@@ -133,7 +125,7 @@ def test_libraries_that_cannot_be_listed_are_no_fault(
         raise UserError("bench_sync has no loader")
 
     monkeypatch.setattr("warpgauge.why.profiling.Profiling.libraries", refuse)
-    found = told(tree, NAME, "--axis=FACTOR=1,2")
+    found = reason_of(tree, NAME, "--axis=FACTOR=1,2")
     assert "The libraries are not compared: bench_sync has no loader." in found["missing"]
     assert "same libraries" not in found["paragraph"]
 

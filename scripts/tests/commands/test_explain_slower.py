@@ -86,17 +86,18 @@ def slower(clone: GitRepository) -> GitRepository:
     return clone
 
 
-def told(clone: GitRepository, *argv: str) -> dict[str, Any]:
-    """The first benchmark of the JSON that the command writes."""
-    path = clone.root / "why.json"
+def reason_of(clone: GitRepository, *argv: str) -> dict[str, Any]:
+    """The only benchmark of the JSON that the command writes."""
+    path = clone.root / "build" / "why.json"
+    path.parent.mkdir(exist_ok=True)
     assert command.main([*argv, f"--format=json={path}"], clone.root) is ExitStatus.OK
-    (first,) = json.loads(path.read_text())["benchmarks"]
-    return dict(first)
+    (found,) = json.loads(path.read_text())["benchmarks"]
+    return dict(found)
 
 
 def test_the_cause_is_named_with_its_share(slower: GitRepository, tools: Path) -> None:
     add_ncu(tools, counted(FAST), counted(SLOW))
-    found = told(slower, NAME, "--against", "HEAD~1")
+    found = reason_of(slower, NAME, "--against", "HEAD~1")
     (cause,) = found["causes"]
     assert cause["key"] == "bank_conflicts"
     assert cause["share"] == pytest.approx(1.0, abs=0.1)
@@ -112,7 +113,7 @@ def test_another_launch_is_named_and_not_what_it_changed(
     launch = {"launch__grid_size": 4096.0, "launch__block_size": 128.0}
     other = {"launch__grid_size": 1024.0, "launch__block_size": 512.0}
     add_ncu(tools, counted({**FAST, **launch}), counted({**SLOW, **other}))
-    found = told(slower, NAME, "--against", "HEAD~1")
+    found = reason_of(slower, NAME, "--against", "HEAD~1")
     (cause,) = found["causes"]
     assert (cause["key"], cause["share"]) == ("block", None)
     assert cause["words"] == "threads per block 128 → 512"
@@ -134,7 +135,7 @@ def test_of_the_base_only_the_program_that_is_needed_is_built(
             raise UserError("ninja: unknown target 'bench_sync'")
 
     monkeypatch.setattr(build, "build", build_targets)
-    told(slower, NAME, "--against", "HEAD~1")
+    reason_of(slower, NAME, "--against", "HEAD~1")
     assert asked == [[], ["bench_sync"], []]
 
 
@@ -146,9 +147,9 @@ def test_what_a_run_found_slower_is_explained_without_measuring_again(
     before = slower.runs()
     (run,) = (path for path in before if not path.stem.endswith("-base"))
     for argv in ([], [str(run)]):
-        found = told(slower, *argv)
+        found = reason_of(slower, *argv)
         assert (found["name"], found["causes"][0]["key"]) == (NAME, "bank_conflicts")
-    assert "may be chance" in told(slower, str(run), "sync/idle")["paragraph"]
+    assert "may be chance" in reason_of(slower, str(run), "sync/idle")["paragraph"]
     assert slower.runs() == before
 
 
@@ -170,7 +171,7 @@ def test_pairs_that_confirmed_a_run_are_its_pairs(slower: GitRepository, tools: 
         is_base = path.stem.endswith("-base")
         path.rename(run.with_stem("screened-confirm-base" if is_base else "screened-confirm"))
     run.write_bytes(run.with_stem("screened-confirm").read_bytes())
-    assert told(slower, str(run))["name"] == NAME
+    assert reason_of(slower, str(run))["name"] == NAME
 
 
 def test_a_folder_is_another_build(slower: GitRepository, tools: Path, tmp_path: Path) -> None:
@@ -178,19 +179,19 @@ def test_a_folder_is_another_build(slower: GitRepository, tools: Path, tmp_path:
     old = tmp_path / "base"
     slower.build(slower.root, "release", print)
     fake_binary.make(old, "sync", {**TIMES, "sync/idle": 1e6})
-    assert told(slower, NAME, f"--against={old}")["causes"][0]["key"] == "bank_conflicts"
+    assert reason_of(slower, NAME, f"--against={old}")["causes"][0]["key"] == "bank_conflicts"
 
 
 def test_what_may_be_chance_is_called_so(slower: GitRepository, tools: Path) -> None:
     add_ncu(tools, counted(FAST), counted(FAST))
-    found = told(slower, "sync/idle", "--against", "HEAD~1")
+    found = reason_of(slower, "sync/idle", "--against", "HEAD~1")
     assert "may be chance" in found["paragraph"]
-    assert "may be chance" not in told(slower, NAME, "--against", "HEAD~1")["paragraph"]
+    assert "may be chance" not in reason_of(slower, NAME, "--against", "HEAD~1")["paragraph"]
 
 
 def test_counters_that_do_not_move_leave_it_unknown(slower: GitRepository, tools: Path) -> None:
     add_ncu(tools, counted(FAST), counted(FAST))
-    found = told(slower, NAME, "--against", "HEAD~1")
+    found = reason_of(slower, NAME, "--against", "HEAD~1")
     assert found["causes"] == []
     assert found["unexplained"] == pytest.approx(1.0)
     assert "unknown" in found["paragraph"]
@@ -198,7 +199,7 @@ def test_counters_that_do_not_move_leave_it_unknown(slower: GitRepository, tools
 
 def test_without_permission_it_says_so_and_goes_on(slower: GitRepository, tools: Path) -> None:
     add_ncu(tools, *[NO_PERMISSION] * 2)
-    found = told(slower, NAME, "--against", "HEAD~1")
+    found = reason_of(slower, NAME, "--against", "HEAD~1")
     assert sum("administrators" in one for one in found["missing"]) == 2
     assert found["slowdown"] > 0.5
 
@@ -206,7 +207,7 @@ def test_without_permission_it_says_so_and_goes_on(slower: GitRepository, tools:
 def test_of_the_host_no_trace_is_missing(clone: GitRepository, tools: Path) -> None:
     add_ncu(tools, counted(FAST), counted(SLOW))
     clone.commit({"host": {name: 2.0 * time for name, time in HOST_TIMES.items()}})
-    found = told(clone, "host/copy", "--against", "HEAD~1")
+    found = reason_of(clone, "host/copy", "--against", "HEAD~1")
     assert found["slowdown"] > 0.5
     assert not any("traced" in one for one in found["missing"])
 
@@ -270,9 +271,11 @@ def test_what_is_over_the_budget_is_not_looked_into(
     clone.commit({"sync": {name: 2.0 * time for name, time in TIMES.items()}})
     monkeypatch.setattr(explain, "BUDGET_S", 0.0)
     verdicts = explained(clone)
-    told = [one["why"]["paragraph"] for one in verdicts.values() if one["outcome"] == "REGRESSION"]
-    assert told
-    assert all("explanations are used up" in one for one in told)
+    reasons = [
+        one["why"]["paragraph"] for one in verdicts.values() if one["outcome"] == "REGRESSION"
+    ]
+    assert reasons
+    assert all("explanations are used up" in one for one in reasons)
 
 
 def test_a_fault_on_the_way_changes_no_verdict(
@@ -298,8 +301,8 @@ def test_two_folders_are_explained(folders: TwoFolders, tools: Path) -> None:
         (folder / cupti.LIBRARY).touch()
     add_ncu(tools, counted(FAST), counted(SLOW))
     page = folders.root / "report.md"
-    told = ["--format=json=told.json", f"--format=markdown={page}"]
-    assert folders.beside(*told) is ExitStatus.REGRESSION
+    reason_of = ["--format=json=told.json", f"--format=markdown={page}"]
+    assert folders.beside(*reason_of) is ExitStatus.REGRESSION
     (verdict,) = json.loads((folders.root / "told.json").read_text())["verdicts"]
     assert "Mostly: bank conflicts in shared memory" in verdict["why"]["paragraph"]
     assert "bank conflicts in shared memory" in page.read_text()
