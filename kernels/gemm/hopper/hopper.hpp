@@ -12,12 +12,9 @@
 #include <array>
 
 #include "kernels/gemm/gemm.hpp"
+#include "kernels/hopper/tensor_map.hpp"
 
 namespace warpgauge::kernels {
-
-/// Whether the current device has wgmma: only compute capability 9.0 does.
-/// Throws std::runtime_error when CUDA fails.
-bool has_wgmma();
 
 // All launchers below: T is __half or __nv_bfloat16. Sums are fp32; each result is rounded once to
 // T. a has m*k elements, b has k*n, c has m*n and overlaps neither input. All three are aligned to

@@ -9,21 +9,13 @@
 #include <warpgauge/cuda/arguments.hpp>
 #include <warpgauge/cuda/check.hpp>
 #include <warpgauge/cuda/current_device.hpp>
-#include <warpgauge/cuda/driver_function.hpp>
 #include "kernels/arguments.hpp"
 #include "kernels/gemm/arguments.hpp"
-#include "kernels/gemm/hopper/hopper.hpp"
+#include "kernels/hopper/tensor_map.hpp"
 
-namespace warpgauge::kernels {
-
-bool has_wgmma() {
-  return has_compute_capability(9) && !has_compute_capability(9, 1);
-}
-
-namespace hopper {
+namespace warpgauge::kernels::hopper {
 namespace {
 
-constexpr unsigned box_row_bytes = 128;  // the widest row that the swizzle supports
 constexpr unsigned c_box_rows = 64;
 
 /// TMA takes signed 32-bit coordinates, and the last tile may reach past the last element.
@@ -41,44 +33,6 @@ void require_extents(const char* launcher, GemmShape shape, const WgmmaLaunch& l
     throw std::invalid_argument(describe(launcher, shape) + ": TMA counts to " +
                                 std::to_string(most_elements) + " rows or columns");
   }
-}
-
-void require_wgmma(const char* launcher) {
-  if (!has_wgmma()) {
-    require_compute_capability(launcher, 9);
-    throw std::runtime_error(std::string(launcher) +
-                             ": needs compute capability 9.0 exactly: newer devices do not have "
-                             "wgmma");
-  }
-}
-
-/// Describes a row-major matrix in boxes of 128 bytes per row; elements outside read as zero.
-CUtensorMap tensor_map(const char* launcher, const void* matrix, std::size_t rows,
-                       std::size_t columns, unsigned rows_of_box, unsigned element_bytes) {
-  using Encode = decltype(&cuTensorMapEncodeTiled);
-  static const auto encode = driver_function<Encode>("cuTensorMapEncodeTiled");
-  if (encode == nullptr) {
-    throw std::runtime_error(std::string(launcher) +
-                             ": the driver has no cuTensorMapEncodeTiled: CUDA 12.5 or newer is "
-                             "needed");
-  }
-  const std::array<cuuint64_t, 2> extents{columns, rows};
-  const std::array<cuuint64_t, 1> strides{columns * element_bytes};
-  const std::array<cuuint32_t, 2> box{box_row_bytes / element_bytes, rows_of_box};
-  const std::array<cuuint32_t, 2> every{1, 1};
-  const CUtensorMapDataType type = element_bytes == 1   ? CU_TENSOR_MAP_DATA_TYPE_UINT8
-                                   : element_bytes == 2 ? CU_TENSOR_MAP_DATA_TYPE_UINT16
-                                                        : CU_TENSOR_MAP_DATA_TYPE_UINT32;
-  CUtensorMap map;
-  const CUresult status =
-      encode(&map, type, 2, const_cast<void*>(matrix), extents.data(), strides.data(), box.data(),
-             every.data(), CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-             CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-  if (status != CUDA_SUCCESS) {
-    throw std::runtime_error(std::string(launcher) + ": cuTensorMapEncodeTiled: error " +
-                             std::to_string(status));
-  }
-  return map;
 }
 
 /// The fewest clusters that need no more turns than the most that fit. The last turn is then nearly
@@ -182,5 +136,4 @@ void launch_wgmma(const WgmmaLaunch& launch, void (*kernel)(WgmmaArguments), con
   WARPGAUGE_CHECK(cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(kernel), parameters));
 }
 
-}  // namespace hopper
-}  // namespace warpgauge::kernels
+}  // namespace warpgauge::kernels::hopper

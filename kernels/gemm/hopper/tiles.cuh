@@ -4,10 +4,10 @@
 #pragma once
 
 #include "kernels/gemm/copies.cuh"
-#include "kernels/gemm/hopper/k_major.cuh"
 #include "kernels/gemm/hopper/launch.hpp"
-#include "kernels/gemm/hopper/ptx.cuh"
-#include "kernels/gemm/hopper/wgmma.cuh"
+#include "kernels/hopper/k_major.cuh"
+#include "kernels/hopper/ptx.cuh"
+#include "kernels/hopper/wgmma.cuh"
 
 namespace warpgauge::kernels::hopper {
 

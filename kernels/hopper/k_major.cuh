@@ -6,7 +6,7 @@
 
 #include <cuda_fp8.h>
 
-#include "kernels/gemm/hopper/wgmma.cuh"
+#include "kernels/hopper/wgmma.cuh"
 
 namespace warpgauge::kernels::hopper {
 
