@@ -166,7 +166,7 @@ const Axes narrow_of_full{{"n", {}, {32 * mebi}}};
 const GpuBenchmark floats[] = {
     {"elementwise/copy_scalar/f32", sweep_of_full, unary<Copy>(transform_scalar)},
     {"elementwise/copy_vec4/f32", large_and_tiny, unary<Copy>(transform_vector)},
-    {"elementwise/copy_thrust/f32", large, unary<Copy>(transform_thrust)},
+    {"elementwise/copy_thrust/f32", sweep_of_full, unary<Copy>(transform_thrust)},
     {"elementwise/copy_cub/f32", two_large, by_cub(unary<Copy>(transform_cub))},
     {"elementwise/square_scalar/f32",
      {{"n", {e8}, {4 * kibi, 256 * kibi, 16 * mebi, 256 * mebi}}},
@@ -175,18 +175,18 @@ const GpuBenchmark floats[] = {
      {{"n", {16 * mebi}, {e8, 256 * mebi}}},
      unary<Square>(transform_grid_stride)},
     {"elementwise/square_vec4/f32",
-     {{"n", {16 * mebi, e8}, {4 * kibi, 256 * kibi, 256 * mebi}}},
+     {{"n", {16 * mebi}, {4 * kibi, 256 * kibi, e8, 256 * mebi}}},
      unary<Square>(transform_vector)},
     {"elementwise/square_thrust/f32", large, unary<Square>(transform_thrust)},
     {"elementwise/square_cub/f32",
-     {{"n", {16 * mebi}, {e8, 256 * mebi}}},
+     {{"n", {}, {16 * mebi, e8, 256 * mebi}}},
      by_cub(unary<Square>(transform_cub))},
     // Buffers of 2 and 16 MiB, which stay in the L2.
     {"elementwise/square_vec4_hot/f32",
      {{"n", {2 * mebi}, {256 * kibi}}},
      unary<Square>(transform_vector, CacheState::hot)},
     {"elementwise/affine_scalar/f32", sweep_of_full, unary<Affine>(transform_scalar)},
-    {"elementwise/affine_vec4/f32", large, unary<Affine>(transform_vector)},
+    {"elementwise/affine_vec4/f32", sweep_of_full, unary<Affine>(transform_vector)},
     {"elementwise/affine_thrust/f32", sweep_of_full, unary<Affine>(transform_thrust)},
     {"elementwise/affine_cub/f32", large_of_full, by_cub(unary<Affine>(transform_cub))},
     {"elementwise/scale_vec4/f32", large_of_full, unary<Scale>(transform_vector)},
@@ -197,7 +197,9 @@ const GpuBenchmark floats[] = {
 };
 
 const GpuBenchmark narrow_floats[] = {
-    {"elementwise/square_scalar/bf16", narrow, unary<Square, Bf16>(transform_scalar)},
+    {"elementwise/square_scalar/bf16",
+     {{"n", {}, {4 * kibi, 32 * mebi, 512 * mebi}}},
+     unary<Square, Bf16>(transform_scalar)},
     {"elementwise/square_vec8/bf16", narrow, unary<Square, Bf16>(transform_vector)},
     {"elementwise/gelu_vec8/bf16", narrow, unary<Gelu, Bf16>(transform_vector)},
 };
@@ -232,7 +234,7 @@ const GpuBenchmark axpys[] = {
     {"elementwise/axpy_vec4/f32",
      {{"n", {16 * mebi}, {4 * kibi, 256 * mebi}}},
      axpy<float>(axpy_vector)},
-    {"elementwise/axpy_cub/f32", two_large, by_cub(axpy<float>(axpy_cub))},
+    {"elementwise/axpy_cub/f32", large_of_full, by_cub(axpy<float>(axpy_cub))},
 };
 
 const GpuBenchmark chain_four{"elementwise/chain_four/f32", two_large,

@@ -129,9 +129,11 @@ using f16 = __half;
 const Axes middle{{"n", {2048}, {256, 1024, 4096}}};
 const GpuBenchmark ladder[] = {
     {"gemm/naive/f32", {{"n", {1024}, {256}}}, rung<float>(kernels::gemm_naive)},
-    {"gemm/coalesced/f32", {{"n", {1024}, {256, 2048}}}, rung<float>(kernels::gemm_coalesced)},
+    {"gemm/coalesced/f32", {{"n", {}, {256, 1024, 2048}}}, rung<float>(kernels::gemm_coalesced)},
     {"gemm/tiled/f32", {{"n", {1024}, {256, 2048}}}, rung<float>(kernels::gemm_tiled)},
-    {"gemm/register_1d/f32", middle, rung<float>(kernels::gemm_register_1d)},
+    {"gemm/register_1d/f32",
+     {{"n", {}, {256, 1024, 2048, 4096}}},
+     rung<float>(kernels::gemm_register_1d)},
     {"gemm/register_2d/f32", middle, rung<float>(kernels::gemm_register_2d)},
     {"gemm/vectorized/f32", middle, rung<float>(kernels::gemm_vectorized)},
     {"gemm/double_buffered/f32",
@@ -148,7 +150,7 @@ const Axes every_size{{"n", {}, {256, 512, 1024, 2048, 4096, 8192}}};
 const GpuBenchmark tensor_rungs[] = {
     {"gemm/wmma/bf16", {{"n", {2048}, {1024, 4096}}}, rung<bf16>(kernels::gemm_wmma)},
     {"gemm/wmma/f16", {{"n", {}, {1024, 2048, 4096}}}, rung<f16>(kernels::gemm_wmma)},
-    {"gemm/wmma_staged/bf16", large,
+    {"gemm/wmma_staged/bf16", every_size,
      rung<bf16>(kernels::gemm_wmma_staged, kernels::gemm_wmma_staged_shared_bytes)},
     {"gemm/wmma_staged/f16", every_size,
      rung<f16>(kernels::gemm_wmma_staged, kernels::gemm_wmma_staged_shared_bytes)},

@@ -52,16 +52,15 @@ auto body(Collective collective, How how) {
 constexpr std::size_t ki = std::size_t{1} << 10;
 constexpr std::size_t mi = std::size_t{1} << 20;
 
-const Axis sizes{
+const Axis of_all_reduce{
     "bytes", {8, 64 * ki, 16 * mi, 256 * mi}, {ki, 8 * ki, 512 * ki, 2 * mi, 64 * mi, 1024 * mi}};
-const Axis large{"bytes", {256 * mi}, {8, 64 * ki, 16 * mi, 1024 * mi}};
+// Their small sizes cost what those of all_reduce do.
+const Axis sizes{
+    "bytes", {64 * ki, 256 * mi}, {8, ki, 8 * ki, 512 * ki, 2 * mi, 16 * mi, 64 * mi, 1024 * mi}};
+const Axis large{"bytes", {}, {8, 64 * ki, 16 * mi, 256 * mi, 1024 * mi}};
 // stream_period() makes about a thousand calls, which would take seconds for larger sizes.
-const Axis small{"bytes", {8, 64 * ki}, {ki, 512 * ki, 16 * mi}};
-
-/// The default suite contains most collectives with one type only.
-Axes in_suites(const Axis& axis, bool in_default) {
-  return in_default ? Axes{axis} : Axes{axis, in_full_suite};
-}
+const Axis issued_all_reduce{"bytes", {8}, {ki, 64 * ki, 512 * ki, 16 * mi}};
+const Axis issued{"bytes", {}, {8, ki, 64 * ki, 512 * ki, 16 * mi}};
 
 template <class T>
 GpuBenchmark benchmark(Collective collective, const char* variant, const Axes& axes, How how,
@@ -78,13 +77,14 @@ const Table registered = [] {
   Table table;
   for (const Collective one : all) {
     const bool first = one == Collective::all_reduce;
-    table.push_back(benchmark<float>(one, "", {sizes}, How::captured));
-    table.push_back(benchmark<__nv_bfloat16>(one, "", in_suites(sizes, first), How::captured));
-    table.push_back(benchmark<float>(one, "_issued", {small}, How::issued));
+    const Axis& own = first ? of_all_reduce : sizes;
+    table.push_back(benchmark<float>(one, "", {own}, How::captured));
+    table.push_back(benchmark<__nv_bfloat16>(one, "", {own, in_full_suite}, How::captured));
+    table.push_back(
+        benchmark<float>(one, "_issued", {first ? issued_all_reduce : issued}, How::issued));
     if (one != Collective::all_to_all) {  // not available in place
       table.push_back(benchmark<float>(one, "_in_place", {large}, How::in_place));
-      table.push_back(
-          benchmark<__nv_bfloat16>(one, "_in_place", in_suites(large, false), How::in_place));
+      table.push_back(benchmark<__nv_bfloat16>(one, "_in_place", {large}, How::in_place));
     }
   }
   return table;

@@ -106,6 +106,8 @@ auto in_one_launch() {
 // From latency-bound to well past the L2: 16 Mi floats are 64 MiB.
 const Axes of_ours{{"n", {64 << 10, 64 << 20}, {1 << 20, 16 << 20, 256 << 20}}};
 const Axes beside{{"n", {64 << 20}, {64 << 10, 1 << 20, 16 << 20, 256 << 20}}};
+// Bound by the same reading as the sums.
+const Axes like_sums{{"n", {}, {64 << 10, 1 << 20, 16 << 20, 64 << 20, 256 << 20}}};
 
 const GpuBenchmark reductions[] = {
     {"reduce/sum/f32", of_ours,
@@ -113,10 +115,10 @@ const GpuBenchmark reductions[] = {
     {"reduce/sum_cub/f32", beside, [](GpuCase& gpu) { sum_by(gpu, made_for<CubSum>(gpu)); }},
     {"reduce/dot/f32", beside,
      [](GpuCase& gpu) { dot_by(gpu, in_one_launch<&GridReduction::dot>()); }},
-    {"reduce/dot_cub/f32", beside, [](GpuCase& gpu) { dot_by(gpu, made_for<CubDot>(gpu)); }},
-    {"reduce/max/f32", beside,
+    {"reduce/dot_cub/f32", like_sums, [](GpuCase& gpu) { dot_by(gpu, made_for<CubDot>(gpu)); }},
+    {"reduce/max/f32", like_sums,
      [](GpuCase& gpu) { max_by(gpu, in_one_launch<&GridReduction::max>()); }},
-    {"reduce/max_cub/f32", beside, [](GpuCase& gpu) { max_by(gpu, made_for<CubMax>(gpu)); }},
+    {"reduce/max_cub/f32", like_sums, [](GpuCase& gpu) { max_by(gpu, made_for<CubMax>(gpu)); }},
 };
 
 /// Measures call(in..., n, stream), which waits and returns what reference(in..., expected, n,
@@ -244,11 +246,12 @@ void transpose(GpuCase& gpu) {
 
 // n x n: 4096 are 64 MiB each way.
 const Axes sides{{"n", {8192}, {1024, 4096, 16384}}};
+const Axes sides_full{{"n", {}, {1024, 4096, 8192, 16384}}};
 
 const GpuBenchmark transposes[] = {
-    {"reduce/transpose_naive/f32", sides, transpose<transpose_naive>},    // words written
-    {"reduce/transpose_tiled/f32", sides, transpose<transpose_tiled>},    // shared memory
-    {"reduce/transpose_padded/f32", sides, transpose<transpose_padded>},  // device memory
+    {"reduce/transpose_naive/f32", sides_full, transpose<transpose_naive>},  // words written
+    {"reduce/transpose_tiled/f32", sides_full, transpose<transpose_tiled>},  // shared memory
+    {"reduce/transpose_padded/f32", sides, transpose<transpose_padded>},     // device memory
     {"reduce/transpose_vec4/f32", sides, transpose<transpose_vec4>},
 };
 
