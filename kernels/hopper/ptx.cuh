@@ -148,6 +148,13 @@ __device__ inline void synchronize_warpgroup(unsigned number) {
   synchronize_threads<warpgroup_threads>(number);
 }
 
+/// bar.arrive: counts this warp's threads at the barrier without waiting. `Threads` includes those
+/// that wait there.
+template <unsigned Threads>
+__device__ inline void arrive_at_threads(unsigned number) {
+  asm volatile("bar.arrive %0, %1;" ::"r"(number), "n"(Threads) : "memory");
+}
+
 __device__ inline unsigned cluster_rank() {
   unsigned rank = 0;
   asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
