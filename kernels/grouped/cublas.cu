@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/grouped/cublas.hpp"
+
+#include <cublas_v2.h>
+
+#include <cstdio>
+#include <stdexcept>
+#include <string>
+
+#include <warpgauge/cuda/check.hpp>
+#include "kernels/gemm/gemm.hpp"
+#include "kernels/grouped/arguments.hpp"
+
+namespace warpgauge::kernels {
+namespace {
+
+constexpr const char* owner = "CublasGrouped";
+
+void check_cublas(const char* call, cublasStatus_t status) {
+  if (status != CUBLAS_STATUS_SUCCESS) {
+    throw std::runtime_error(std::string(call) + ": " + cublasGetStatusName(status) + ": " +
+                             cublasGetStatusString(status));
+  }
+}
+
+cublasHandle_t create_handle() {
+  cublasHandle_t handle = nullptr;
+  check_cublas("cublasCreate", cublasCreate(&handle));
+  return handle;
+}
+
+std::vector<std::int32_t> with_rows(GroupedShape shape, const std::vector<std::int32_t>& offsets) {
+  if (offsets.size() != shape.experts + 1) {
+    throw std::invalid_argument(std::string(owner) + ": " + std::to_string(offsets.size()) +
+                                " offsets, " + std::to_string(shape.experts + 1) + " are needed");
+  }
+  std::vector<std::int32_t> experts;
+  for (std::size_t expert = 0; expert < shape.experts; ++expert) {
+    if (offsets[expert] < offsets[expert + 1]) {
+      experts.push_back(static_cast<std::int32_t>(expert));
+    }
+  }
+  return experts;
+}
+
+std::vector<int> rows_of(const std::vector<std::int32_t>& experts,
+                         const std::vector<std::int32_t>& offsets) {
+  std::vector<int> rows;
+  for (const std::int32_t expert : experts) {
+    const auto at = static_cast<std::size_t>(expert);
+    rows.push_back(offsets[at + 1] - offsets[at]);
+  }
+  return rows;
+}
+
+}  // namespace
+
+/// Writes the addresses of the matrices of experts[0, count).
+__global__ void grouped_addresses_kernel(GroupedInputs<__nv_bfloat16> inputs, __nv_bfloat16* c,
+                                         GroupedShape shape, const std::int32_t* experts,
+                                         std::size_t count, const void** a_at, const void** b_at,
+                                         void** c_at) {
+  const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (i < count) {
+    const auto expert = static_cast<std::size_t>(experts[i]);
+    const auto row = static_cast<std::size_t>(inputs.offsets[expert]);
+    a_at[i] = inputs.a + row * shape.k;
+    b_at[i] = inputs.b + expert * shape.k * shape.n;
+    c_at[i] = c + row * shape.n;
+  }
+}
+
+void CublasGrouped::DestroyHandle::operator()(cublasContext* handle) const noexcept {
+  const cublasStatus_t status = cublasDestroy(handle);
+  if (status != CUBLAS_STATUS_SUCCESS) {
+    std::fprintf(stderr, "warpgauge: cublasDestroy: %s\n", cublasGetStatusString(status));
+  }
+}
+
+CublasGrouped::CublasGrouped(GroupedShape shape, std::vector<std::int32_t> offsets)
+    : shape_(shape),
+      experts_(with_rows(shape, offsets)),
+      rows_(rows_of(experts_, offsets)),
+      experts_on_device_(experts_),
+      a_(experts_.size()),
+      b_(experts_.size()),
+      c_(experts_.size()),
+      workspace_(CublasGemm::default_workspace_bytes),
+      handle_(create_handle()) {}
+
+void CublasGrouped::operator()(GroupedInputs<__nv_bfloat16> inputs, __nv_bfloat16* c,
+                               cudaStream_t stream) {
+  if (shape_.rows == 0 || shape_.n == 0) {
+    return;
+  }
+  require_grouped(owner, inputs, c, shape_, 1, 1);
+  constexpr unsigned threads = 128;
+  const std::size_t count = experts_.size();
+  grouped_addresses_kernel<<<blocks_for(owner, count, threads), threads, 0, stream>>>(
+      inputs, c, shape_, experts_on_device_.data(), count, a_.data(), b_.data(), c_.data());
+  WARPGAUGE_CHECK(cudaGetLastError());
+  // The workspace comes second, because cublasSetStream restores cuBLAS's own pool.
+  check_cublas("cublasSetStream", cublasSetStream(handle_.get(), stream));
+  check_cublas("cublasSetWorkspace",
+               cublasSetWorkspace(handle_.get(), workspace_.data(), workspace_.size_bytes()));
+  // cuBLAS is column-major: it computes C^T[n,rows] = B^T[n,k] * A^T[k,rows] of each expert.
+  const std::vector<cublasOperation_t> as_is(count, CUBLAS_OP_N);
+  const std::vector<int> n(count, static_cast<int>(shape_.n));
+  const std::vector<int> k(count, static_cast<int>(shape_.k));
+  const std::vector<int> size(count, 1);
+  const std::vector<float> ones(count, 1);
+  const std::vector<float> zeros(count, 0);
+  check_cublas("cublasGemmGroupedBatchedEx",
+               cublasGemmGroupedBatchedEx(
+                   handle_.get(), as_is.data(), as_is.data(), n.data(), rows_.data(), k.data(),
+                   ones.data(), b_.data(), CUDA_R_16BF, n.data(), a_.data(), CUDA_R_16BF, k.data(),
+                   zeros.data(), c_.data(), CUDA_R_16BF, n.data(), static_cast<int>(count),
+                   size.data(), CUBLAS_COMPUTE_32F));
+}
+
+}  // namespace warpgauge::kernels
