@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of quantised matrices. Many rows are bound by the tensor cores, few by reading the
 // weights; quantising is bound by device memory.
+#include <algorithm>
+#include <cmath>
 #include <memory>
 #include <optional>
 
@@ -8,6 +10,8 @@
 #include <warpgauge/gpu_benchmark.hpp>
 #include "benchmarks/gemm_measure.hpp"
 #include "kernels/gemm/cublaslt.hpp"
+#include "kernels/quantized/int4.hpp"
+#include "kernels/quantized/quantize.hpp"
 #include "kernels/quantized/scaled.hpp"
 
 namespace {
@@ -91,6 +95,126 @@ const GpuBenchmark scaled[] = {
     {"quantized/scaled_wgmma_narrow/e4m3", scaled_in_full,
      scaled_wgmma_rung<kernels::scaled_gemm_wgmma_narrow>},
     {"quantized/scaled_best/e4m3", scaled_sizes, scaled_wgmma_rung<kernels::scaled_gemm_best>},
+};
+
+/// bf16 times 4-bit weights: n * k / 2 bytes, whose conversion the tensor cores wait for.
+template <auto launch>
+void multiply_int4(GpuCase& gpu) {
+  const GemmShape shape = rows_times_square(gpu);
+  const auto a = gpu.input<bf16>(product({shape.m, shape.k}));
+  const auto words = gpu.input<std::uint32_t>(product({shape.n, shape.k / 8}));
+  const auto scales =
+      gpu.input<bf16>(product({shape.n, shape.k / kernels::int4_group}), uniform(0.0625, 0.125));
+  const auto c = gpu.output<bf16>(product({shape.m, shape.n}));
+  gpu.moves_bytes(sizeof(bf16) * (a.count() + scales.count() + c.count()) +
+                      sizeof(std::uint32_t) * words.count(),
+                  Traffic::device_read);
+  gpu.computes_flops(flops(shape));
+  // Terms are at most 1.5, less than the 2.25 for which the tolerance is.
+  gpu.verify(c, tolerance<bf16>(shape.k, of_elements<bf16>()),
+             [=](const Iteration& at, Window window, double* expected) {
+               kernels::int4_gemm_reference(a[at], {words[at], scales[at]}, expected, shape,
+                                            window.first, window.count, at.stream);
+             });
+  gpu.replay([=](const Iteration& at) {
+    launch(a[at], kernels::Int4Weights{words[at], scales[at]}, c[at], shape, at.stream);
+  });
+}
+
+const Axes few_rows{{"m", {1, 16}, {4, 8}}, {"n", {8192}, {4096}}};
+const GpuBenchmark with_int4[] = {
+    {"quantized/int4_naive/bf16",
+     {{"m", {}, {1, 16}}, {"n", {}, {4096}}},
+     multiply_int4<kernels::int4_gemm_naive>},
+    {"quantized/int4_mma/bf16", few_rows, multiply_int4<kernels::int4_gemm_mma>},
+};
+
+/// Calls use(i) for the elements of a block's scale, from element `first` of a matrix with rows of
+/// k.
+template <class Use>
+void for_each_of_block(std::size_t first, std::size_t rows, std::size_t k, const Use& use) {
+  for (std::size_t row = 0; row < rows; ++row) {
+    for (std::size_t i = 0; i < kernels::scale_block; ++i) {
+      use(first + row * k + i);
+    }
+  }
+}
+
+/// The largest magnitude of a block, as the launchers count it. k and the rows are whole blocks.
+float largest_of_block(const Buffer<bf16>& in, const Iteration& at, std::size_t first,
+                       std::size_t rows, std::size_t k) {
+  double largest = kernels::least_magnitude;
+  for_each_of_block(first, rows, k,
+                    [&](std::size_t i) { largest = std::max(largest, std::abs(in(at, i))); });
+  return static_cast<float>(largest);
+}
+
+/// bf16 to e4m3, with a scale per 128 terms of `rows_of_block` rows.
+template <auto launch, std::size_t rows_of_block>
+void quantize_e4m3(GpuCase& gpu) {
+  const std::size_t rows = gpu.param("rows");
+  const std::size_t k = gpu.param("k");
+  const std::size_t k_blocks = scale_blocks(k);
+  const bool by_row = rows_of_block == 1;
+  const auto in = gpu.input<bf16>(product({rows, k}), normal(0, 1));
+  const auto values = gpu.output<e4m3_t>(in.count());
+  const auto scales = gpu.output<float>(product({rows / rows_of_block, k_blocks}));
+  gpu.moves_bytes(3 * in.count() + sizeof(float) * scales.count());
+  gpu.verify(scales, {}, [=](const Iteration& at, std::size_t i) {
+    const std::size_t row = by_row ? i % rows : i / k_blocks * rows_of_block;
+    const std::size_t block = by_row ? i / rows : i % k_blocks;
+    return double{
+        largest_of_block(in, at, row * k + block * kernels::scale_block, rows_of_block, k) /
+        kernels::e4m3_largest};
+  });
+  // A factor that errs by 2^-23 may move an element beyond the middle of two numbers.
+  gpu.verify(values, {.absolute = 0x1p-10, .relative = 0x1.0001p-4},
+             [=](const Iteration& at, Window window, double* expected) {
+               kernels::quantize_reference(
+                   in[at], scales[at],
+                   by_row ? kernels::scales_of_rows(rows) : kernels::scales_of_tiles(k), expected,
+                   k, window.first, window.count, at.stream);
+             });
+  gpu.replay(
+      [=](const Iteration& at) { launch(in[at], values[at], scales[at], rows, k, at.stream); });
+}
+
+/// bf16 to packed 4-bit integers.
+template <auto launch>
+void quantize_weights(GpuCase& gpu) {
+  const std::size_t rows = gpu.param("rows");
+  const std::size_t k = gpu.param("k");
+  const auto in = gpu.input<bf16>(product({rows, k}), normal(0, 1));
+  const auto words = gpu.output<std::uint32_t>(in.count() / 8);
+  const auto scales = gpu.output<bf16>(in.count() / kernels::int4_group);
+  gpu.moves_bytes(sizeof(bf16) * (in.count() + scales.count()) +
+                  sizeof(std::uint32_t) * words.count());
+  gpu.verify(scales, {}, [=](const Iteration& at, std::size_t i) {
+    const std::size_t first = i % rows * k + i / rows * kernels::int4_group;
+    return static_cast<double>(
+        static_cast<bf16>(largest_of_block(in, at, first, 1, k) / kernels::int4_largest));
+  });
+  gpu.verify(words, {}, [=](const Iteration& at, Window window, double* expected) {
+    kernels::quantize_int4_reference(in[at], scales[at], expected, rows, k, window.first,
+                                     window.count, at.stream);
+  });
+  gpu.replay(
+      [=](const Iteration& at) { launch(in[at], words[at], scales[at], rows, k, at.stream); });
+}
+
+const Axes tokens{{"rows", {4096}, {128}}, {"k", {7168}}};
+const Axes tokens_in_full{{"rows", {}, {128, 4096}}, {"k", {}, {7168}}};
+const Axes weights_in_full{{"rows", {}, {4096}}, {"k", {}, {7168}}};
+const GpuBenchmark quantizing[] = {
+    {"quantized/quantize_rows_naive/bf16", tokens_in_full,
+     quantize_e4m3<kernels::quantize_rows_naive, 1>},
+    {"quantized/quantize_rows/bf16", tokens, quantize_e4m3<kernels::quantize_rows, 1>},
+    {"quantized/quantize_tiles_naive/bf16", weights_in_full,
+     quantize_e4m3<kernels::quantize_tiles_naive, 128>},
+    {"quantized/quantize_tiles/bf16", weights_in_full, quantize_e4m3<kernels::quantize_tiles, 128>},
+    {"quantized/quantize_int4_naive/bf16", weights_in_full,
+     quantize_weights<kernels::quantize_int4_naive>},
+    {"quantized/quantize_int4/bf16", weights_in_full, quantize_weights<kernels::quantize_int4>},
 };
 
 }  // namespace
