@@ -82,8 +82,23 @@ void scaled_wgmma_rung(GpuCase& gpu) {
   multiply_scaled(gpu, launch);
 }
 
+/// cuBLASLt with the same scales, by the fastest algorithm that its heuristic proposes.
+void scaled_by_cublaslt(GpuCase& gpu) {
+  if (!kernels::has_wgmma()) {
+    throw Unsupported("cuBLASLt has these scales on compute capability 9.0 alone");
+  }
+  const auto gemm = std::make_shared<kernels::CublasLtGemm<e4m3_t, bf16>>(
+      shape_of(gpu), kernels::GemmB::transposed, kernels::LtChoice::fastest,
+      kernels::Fp8Sums::fp32_scaled);
+  multiply_scaled(gpu, [=](kernels::ScaledRows a, kernels::ScaledTiles b, bf16* c, GemmShape,
+                           cudaStream_t stream) {
+    (*gemm)(a.values, a.scales, b.values, b.scales, c, stream);
+  });
+}
+
 const Axes scaled_sizes{{"m", {128, 4096}, {64, 1024}}, {"n", {7168}}, {"k", {16'384}}};
 const Axes scaled_in_full{{"m", {}, {128, 4096}}, {"n", {}, {7168}}, {"k", {}, {16'384}}};
+const Axes scaled_peer{{"m", {4096}, {64, 128, 1024}}, {"n", {7168}}, {"k", {16'384}}};
 const Axes scaled_small{{"m", {}, {1024}}, {"n", {}, {1024}}, {"k", {}, {1024}}};
 const GpuBenchmark scaled[] = {
     {"quantized/scaled_naive/e4m3", scaled_small, scaled_rung<kernels::scaled_gemm_naive>},
@@ -95,6 +110,7 @@ const GpuBenchmark scaled[] = {
     {"quantized/scaled_wgmma_narrow/e4m3", scaled_in_full,
      scaled_wgmma_rung<kernels::scaled_gemm_wgmma_narrow>},
     {"quantized/scaled_best/e4m3", scaled_sizes, scaled_wgmma_rung<kernels::scaled_gemm_best>},
+    {"quantized/scaled_cublaslt/e4m3", scaled_peer, scaled_by_cublaslt},
 };
 
 /// bf16 times 4-bit weights: n * k / 2 bytes, whose conversion the tensor cores wait for.

@@ -80,17 +80,41 @@ LtHandle create_handle() {
   return LtHandle(handle);
 }
 
+template <class Value>
+void set_attribute(cublasLtMatmulDesc_t operation, cublasLtMatmulDescAttributes_t attribute,
+                   const Value& value) {
+  check_lt("cublasLtMatmulDescSetAttribute",
+           cublasLtMatmulDescSetAttribute(operation, attribute, &value, sizeof(value)));
+}
+
+/// cuBLASLt's A is our B.
+void scale_by_blocks(cublasLtMatmulDesc_t operation) {
+#if CUBLAS_VERSION >= 120900
+  const std::int32_t tiles = CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F;
+  const std::int32_t rows = CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F;
+  set_attribute(operation, CUBLASLT_MATMUL_DESC_A_SCALE_MODE, tiles);
+  set_attribute(operation, CUBLASLT_MATMUL_DESC_B_SCALE_MODE, rows);
+#else
+  static_cast<void>(operation);
+  throw std::runtime_error(std::string(owner) + ": scales per block need cuBLAS 12.9");
+#endif
+}
+
+void set_scales(cublasLtMatmulDesc_t operation, const float* a_scales, const float* b_scales) {
+  set_attribute(operation, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, b_scales);
+  set_attribute(operation, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, a_scales);
+}
+
 Operation create_operation(cublasComputeType_t compute, GemmB layout, Fp8Sums sums) {
   cublasLtMatmulDesc_t created = nullptr;
   check_lt("cublasLtMatmulDescCreate", cublasLtMatmulDescCreate(&created, compute, CUDA_R_32F));
   Operation operation(created);
-  const auto set = [created](cublasLtMatmulDescAttributes_t attribute, const auto& value) {
-    check_lt("cublasLtMatmulDescSetAttribute",
-             cublasLtMatmulDescSetAttribute(created, attribute, &value, sizeof(value)));
-  };
-  set(CUBLASLT_MATMUL_DESC_TRANSA, layout == GemmB::transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
+  set_attribute(created, CUBLASLT_MATMUL_DESC_TRANSA,
+                layout == GemmB::transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
   if (sums == Fp8Sums::tensor_cores) {
-    set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, std::int8_t{1});
+    set_attribute(created, CUBLASLT_MATMUL_DESC_FAST_ACCUM, std::int8_t{1});
+  } else if (sums == Fp8Sums::fp32_scaled) {
+    scale_by_blocks(created);
   }
   return operation;
 }
@@ -121,12 +145,20 @@ Preference create_preference(std::size_t workspace_bytes) {
   return preference;
 }
 
-GemmShape checked(GemmShape shape, std::size_t element_bytes) {
+constexpr std::size_t scaled_terms = 128;
+/// cuBLASLt pads the scales of a column of tiles to four; ours are not padded.
+constexpr std::size_t terms_of_four_scales = 4 * scaled_terms;
+
+GemmShape checked(GemmShape shape, std::size_t element_bytes, Fp8Sums sums) {
   require_terms(owner, shape);
   if (!has_whole_chunks(shape, element_bytes)) {
     throw std::invalid_argument(describe(owner, shape) +
                                 ": k and n must be multiples of 16 bytes' elements, " +
                                 std::to_string(alignment / element_bytes));
+  }
+  if (sums == Fp8Sums::fp32_scaled && shape.k % terms_of_four_scales != 0) {
+    throw std::invalid_argument(describe(owner, shape) +
+                                ": with scales, k must be a multiple of 512");
   }
   return shape;
 }
@@ -151,6 +183,10 @@ struct CublasLtGemm<In, Out>::Plan {
                                         : create_layout(cuda_type<In>(), shape.n, shape.k)),
         a(create_layout(cuda_type<In>(), shape.k, shape.m)),
         c(create_layout(cuda_type<Out>(), shape.n, shape.m)) {
+    if (sums == Fp8Sums::fp32_scaled) {
+      some_scales = DeviceArray<float>(std::max(shape.m, shape.n) * (shape.k / scaled_terms));
+      set_scales(operation.get(), some_scales.data(), some_scales.data());
+    }
     const Preference preference = create_preference(workspace_bytes);
     constexpr int most = 16;
     std::array<cublasLtMatmulHeuristicResult_t, most> candidates{};
@@ -187,6 +223,9 @@ struct CublasLtGemm<In, Out>::Plan {
     DeviceArray<In> some_b(shape.k * shape.n);
     DeviceArray<Out> some_c(shape.m * shape.n);
     const Stream stream;
+    if (some_scales.size() > 0) {
+      warpgauge::detail::fill_seeded(some_scales.data(), some_scales.size(), 3, 0, stream.get());
+    }
     warpgauge::detail::fill_seeded(some_a.data(), some_a.size(), 1, 0, stream.get());
     warpgauge::detail::fill_seeded(some_b.data(), some_b.size(), 2, 0, stream.get());
     const auto seconds = [&](const cublasLtMatmulAlgo_t& by) {
@@ -213,6 +252,7 @@ struct CublasLtGemm<In, Out>::Plan {
   }
 
   DeviceArray<std::byte> workspace;  // first, and so freed last
+  DeviceArray<float> some_scales;    // for the choice of an algorithm
   LtHandle handle;
   Operation operation;
   Layout b, a, c;
@@ -222,7 +262,7 @@ struct CublasLtGemm<In, Out>::Plan {
 template <class In, class Out>
 CublasLtGemm<In, Out>::CublasLtGemm(GemmShape shape, GemmB layout, LtChoice choice, Fp8Sums sums,
                                     std::size_t workspace_bytes)
-    : shape_(checked(shape, sizeof(In))) {
+    : shape_(checked(shape, sizeof(In), sums)) {
   if (shape.m == 0 || shape.n == 0) {
     return;
   }
@@ -249,6 +289,18 @@ void CublasLtGemm<In, Out>::operator()(const In* a, const In* b, Out* c, cudaStr
   require_gemm(owner, a, b, alignment, shape_);
   require_pointer(owner, "c", c, alignment);
   plan_->multiply(a, b, c, plan_->algorithm, stream);
+}
+
+template <class In, class Out>
+void CublasLtGemm<In, Out>::operator()(const In* a, const float* a_scales, const In* b,
+                                       const float* b_scales, Out* c, cudaStream_t stream) {
+  if (shape_.m == 0 || shape_.n == 0) {
+    return;
+  }
+  require_pointer(owner, "a_scales", a_scales, alignment);
+  require_pointer(owner, "b_scales", b_scales, alignment);
+  set_scales(plan_->operation.get(), a_scales, b_scales);
+  (*this)(a, b, c, stream);
 }
 
 template class CublasLtGemm<__half, __half>;

@@ -31,6 +31,9 @@ enum class LtChoice : std::uint8_t {
 enum class Fp8Sums : std::uint8_t {
   fp32,          ///< fp32 units, which add partial sums of the tensor cores
   tensor_cores,  ///< the tensor cores alone, with about 14 bits (CUBLASLT_MATMUL_DESC_FAST_ACCUM)
+  /// fp32 units, which multiply the sums of 128 terms by the scales of their blocks first: see
+  /// kernels/quantized/scaled.hpp. Compute capability 9.0 alone, cuBLAS 12.9.
+  fp32_scaled,
 };
 
 /// Sums are in fp32; each result is rounded once to Out. In and Out: both __half, both
@@ -45,8 +48,9 @@ template <class In, class Out>
 class CublasLtGemm {
  public:
   /// Throws std::invalid_argument if k = 0, if k or n elements of In are not a multiple of 16
-  /// bytes, or for 0 bytes of workspace; std::runtime_error if the device does not multiply In on
-  /// tensor cores or cuBLASLt knows no algorithm. LtChoice::fastest waits for the device.
+  /// bytes, if scaled k is not a multiple of 512, or for 0 bytes of workspace; std::runtime_error
+  /// if the device does not multiply In on tensor cores or cuBLASLt knows no algorithm.
+  /// LtChoice::fastest waits for the device.
   explicit CublasLtGemm(GemmShape shape, GemmB layout, LtChoice choice = LtChoice::first,
                         Fp8Sums sums = Fp8Sums::fp32,
                         std::size_t workspace_bytes = CublasGemm::default_workspace_bytes);
@@ -59,6 +63,11 @@ class CublasLtGemm {
   /// Each pointer is aligned to 16 bytes. Asynchronous on stream; can be captured. Does nothing if
   /// m = 0 or n = 0. Throws like the launchers of gemm.hpp.
   void operator()(const In* a, const In* b, Out* c, cudaStream_t stream);
+
+  /// The same, of an object with Fp8Sums::fp32_scaled. `a_scales` and `b_scales`: see ScaledRows
+  /// and ScaledTiles.
+  void operator()(const In* a, const float* a_scales, const In* b, const float* b_scales, Out* c,
+                  cudaStream_t stream);
 
  private:
   struct Plan;  // cuBLASLt's handle, descriptors and algorithm: spares every reader its headers

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of scaled 8-bit floats, compared with the reference in double precision, and the
 // reference with a sum on the host.
+#include <cmath>
 #include <random>
+#include <stdexcept>
 
 #include "kernels/device_test.hpp"
+#include "kernels/gemm/cublaslt.hpp"
 #include "kernels/quantized/scaled.hpp"
 
 namespace warpgauge::kernels {
@@ -120,6 +123,27 @@ TEST_F(ScaledGemmTest, WgmmaRungsAreExactForSmallIntegers) {
       expect_exact(rung, inputs);
     }
   }
+}
+
+TEST_F(ScaledGemmTest, CublasLtTakesTheSameScales) {
+  if (!has_wgmma()) {
+    GTEST_SKIP() << "these scales need compute capability 9.0";
+  }
+  constexpr GemmShape shape{136, 264, 1024};
+  const Inputs inputs(shape);
+  CublasLtGemm<E4m3, Bf16> gemm(shape, GemmB::transposed, LtChoice::first, Fp8Sums::fp32_scaled);
+  const std::vector<double> expected = reference(inputs, 0, shape.m * shape.n);
+  GuardedOutput<Bf16> c(expected.size());
+  gemm(inputs.a.data(), inputs.a_scales.data(), inputs.b.data(), inputs.b_scales.data(), c.data(),
+       stream());
+  synchronize();
+  expect_within(c.values(), expected, [](double value) { return 8 + 0x1p-8 * std::abs(value); });
+}
+
+TEST_F(ScaledGemmTest, CublasLtRefusesScalesThatItWouldPad) {
+  EXPECT_THROW((CublasLtGemm<E4m3, Bf16>({16, 16, 128}, GemmB::transposed, LtChoice::first,
+                                         Fp8Sums::fp32_scaled)),
+               std::invalid_argument);
 }
 
 }  // namespace
