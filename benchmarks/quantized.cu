@@ -96,9 +96,9 @@ void scaled_by_cublaslt(GpuCase& gpu) {
   });
 }
 
-const Axes scaled_sizes{{"m", {128, 4096}, {64, 1024}}, {"n", {7168}}, {"k", {16'384}}};
-const Axes scaled_in_full{{"m", {}, {128, 4096}}, {"n", {}, {7168}}, {"k", {}, {16'384}}};
-const Axes scaled_peer{{"m", {4096}, {64, 128, 1024}}, {"n", {7168}}, {"k", {16'384}}};
+const Axes scaled_sizes{{"m", {128, 4096}, {64, 256, 512, 1024}}, {"n", {7168}}, {"k", {16'384}}};
+const Axes scaled_in_full{{"m", {}, {128, 256, 512, 4096}}, {"n", {}, {7168}}, {"k", {}, {16'384}}};
+const Axes scaled_peer{{"m", {4096}, {64, 128, 256, 512, 1024}}, {"n", {7168}}, {"k", {16'384}}};
 const Axes scaled_small{{"m", {}, {1024}}, {"n", {}, {1024}}, {"k", {}, {1024}}};
 const GpuBenchmark scaled[] = {
     {"quantized/scaled_naive/e4m3", scaled_small, scaled_rung<kernels::scaled_gemm_naive>},

@@ -81,6 +81,11 @@ CublasGrouped::CublasGrouped(GroupedShape shape, std::vector<std::int32_t> offse
     : shape_(shape),
       experts_(with_rows(shape, offsets)),
       rows_(rows_of(experts_, offsets)),
+      n_(experts_.size(), static_cast<int>(shape.n)),
+      k_(experts_.size(), static_cast<int>(shape.k)),
+      sizes_(experts_.size(), 1),
+      factors_(experts_.size(), 1),
+      no_factors_(experts_.size(), 0),
       experts_on_device_(experts_),
       a_(experts_.size()),
       b_(experts_.size()),
@@ -105,17 +110,12 @@ void CublasGrouped::operator()(GroupedInputs<__nv_bfloat16> inputs, __nv_bfloat1
                cublasSetWorkspace(handle_.get(), workspace_.data(), workspace_.size_bytes()));
   // cuBLAS is column-major: it computes C^T[n,rows] = B^T[n,k] * A^T[k,rows] of each expert.
   const std::vector<cublasOperation_t> as_is(count, CUBLAS_OP_N);
-  const std::vector<int> n(count, static_cast<int>(shape_.n));
-  const std::vector<int> k(count, static_cast<int>(shape_.k));
-  const std::vector<int> size(count, 1);
-  const std::vector<float> ones(count, 1);
-  const std::vector<float> zeros(count, 0);
   check_cublas("cublasGemmGroupedBatchedEx",
                cublasGemmGroupedBatchedEx(
-                   handle_.get(), as_is.data(), as_is.data(), n.data(), rows_.data(), k.data(),
-                   ones.data(), b_.data(), CUDA_R_16BF, n.data(), a_.data(), CUDA_R_16BF, k.data(),
-                   zeros.data(), c_.data(), CUDA_R_16BF, n.data(), static_cast<int>(count),
-                   size.data(), CUBLAS_COMPUTE_32F));
+                   handle_.get(), as_is.data(), as_is.data(), n_.data(), rows_.data(), k_.data(),
+                   factors_.data(), b_.data(), CUDA_R_16BF, n_.data(), a_.data(), CUDA_R_16BF,
+                   k_.data(), no_factors_.data(), c_.data(), CUDA_R_16BF, n_.data(),
+                   static_cast<int>(count), sizes_.data(), CUBLAS_COMPUTE_32F));
 }
 
 }  // namespace warpgauge::kernels

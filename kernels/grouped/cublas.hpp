@@ -33,6 +33,9 @@ class CublasGrouped {
   GroupedShape shape_;
   std::vector<std::int32_t> experts_;  ///< those with rows
   std::vector<int> rows_;              ///< of each of them
+  // What cuBLAS reads on the host, the same for each group. A graph may read it again.
+  std::vector<int> n_, k_, sizes_;
+  std::vector<float> factors_, no_factors_;
   DeviceArray<std::int32_t> experts_on_device_;
   DeviceArray<const void*> a_, b_;
   DeviceArray<void*> c_;

@@ -61,8 +61,8 @@ void scaled_gemm_wgmma_turns(ScaledRows a, ScaledTiles b, __nv_bfloat16* c, Gemm
 void scaled_gemm_wgmma_narrow(ScaledRows a, ScaledTiles b, __nv_bfloat16* c, GemmShape shape,
                               cudaStream_t stream);
 
-/// scaled_gemm_wgmma_narrow if tiles of 128 x 256 are fewer than multiprocessors, otherwise
-/// scaled_gemm_wgmma_turns.
+/// scaled_gemm_wgmma_narrow if tiles of 128 x 256 are fewer than three quarters of the
+/// multiprocessors, otherwise scaled_gemm_wgmma_turns.
 void scaled_gemm_best(ScaledRows a, ScaledTiles b, __nv_bfloat16* c, GemmShape shape,
                       cudaStream_t stream);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses among the rungs by shape: few tiles are bound by reading B, many by the tensor cores.
+// Chooses among the rungs by shape: few rows are bound by reading B, many by the tensor cores, of
+// which wide tiles use fewer but feed them better.
 #include <warpgauge/cuda/current_device.hpp>
 #include "kernels/quantized/arguments.hpp"
 
@@ -13,8 +14,8 @@ void scaled_gemm_best(ScaledRows a, ScaledTiles b, __nv_bfloat16* c, GemmShape s
   constexpr const char* launcher = "scaled_gemm_best";
   const Tiles tiles = require_scaled(launcher, a, b, c, shape, 128, 256);
   hopper::require_wgmma(launcher);
-  const auto launch =
-      tiles.blocks() < sm_count() ? scaled_gemm_wgmma_narrow : scaled_gemm_wgmma_turns;
+  const bool are_few = std::size_t{tiles.blocks()} * 4 < std::size_t{sm_count()} * 3;
+  const auto launch = are_few ? scaled_gemm_wgmma_narrow : scaled_gemm_wgmma_turns;
   launch(a, b, c, shape, stream);
 }
 
