@@ -13,11 +13,14 @@
 namespace warpgauge::kernels {
 
 inline constexpr unsigned mma_queries = 128;
-inline constexpr unsigned mma_keys = 64;
 inline constexpr unsigned mma_threads = 128;
 inline constexpr unsigned mma_rows = 16;  ///< of an instruction
 inline constexpr unsigned mma_steps = 2;  ///< of 16 queries in a warp
 inline constexpr unsigned mma_warp_queries = mma_steps * mma_rows;
+
+/// Keys of a tile: as many as leave registers for the results.
+template <unsigned D>
+inline constexpr unsigned mma_keys = 64 * 64 / D;
 
 /// Starts to copy `Rows` rows of a head to shared memory, from row `first`; zeros after the last.
 template <unsigned D, unsigned Rows>
@@ -37,7 +40,7 @@ __global__ __launch_bounds__(mma_threads, 2) void attention_mma_kernel(
     const __nv_bfloat16* __restrict__ q, const __nv_bfloat16* __restrict__ k,
     const __nv_bfloat16* __restrict__ v, __nv_bfloat16* __restrict__ out, AttentionSizes sizes) {
   constexpr unsigned q_bytes = mma_queries * D * 2;
-  constexpr unsigned kv_bytes = mma_keys * D * 2;
+  constexpr unsigned kv_bytes = mma_keys<D> * D * 2;
   extern __shared__ __align__(128) unsigned char mma_memory[];
   const QueryTile tile = query_tile<mma_queries>(sizes, blockIdx.x);
   const unsigned kv_head = tile.head / (sizes.heads / sizes.kv_heads);
@@ -48,8 +51,9 @@ __global__ __launch_bounds__(mma_threads, 2) void attention_mma_kernel(
   const __nv_bfloat16* const own_v = v + (first_of_batch * sizes.kv_heads + kv_head) * D;
   const auto copy_keys = [&](unsigned key_tile) {
     unsigned char* const to = mma_memory + q_bytes + key_tile % 2 * 2 * kv_bytes;
-    copy_rows<D, mma_keys>(to, own_k, kv_stride, key_tile * mma_keys, sizes.length);
-    copy_rows<D, mma_keys>(to + kv_bytes, own_v, kv_stride, key_tile * mma_keys, sizes.length);
+    copy_rows<D, mma_keys<D>>(to, own_k, kv_stride, key_tile * mma_keys<D>, sizes.length);
+    copy_rows<D, mma_keys<D>>(to + kv_bytes, own_v, kv_stride, key_tile * mma_keys<D>,
+                              sizes.length);
   };
   copy_rows<D, mma_queries>(mma_memory, q + (first_of_batch * sizes.heads + tile.head) * D,
                             q_stride, tile.first, sizes.length);
@@ -62,7 +66,7 @@ __global__ __launch_bounds__(mma_threads, 2) void attention_mma_kernel(
   const unsigned row = tile.first + warp_row + lane / 4;
   float results[mma_steps][D / 2] = {};
   OnlineSoftmax softmax[mma_steps] = {{sizes.scale}, {sizes.scale}};
-  const unsigned tiles = (tile.keys - 1) / mma_keys + 1;
+  const unsigned tiles = (tile.keys - 1) / mma_keys<D> + 1;
   for (unsigned key_tile = 0; key_tile < tiles; ++key_tile) {
     wait_for_copies<0>();
     __syncthreads();  // this tile has arrived, and nobody reads the one before
@@ -72,8 +76,8 @@ __global__ __launch_bounds__(mma_threads, 2) void attention_mma_kernel(
     commit_copies();
     const unsigned keys = own_q + q_bytes + key_tile % 2 * 2 * kv_bytes;
     const unsigned values = keys + kv_bytes;
-    float scores[mma_steps][mma_keys / 2] = {};
-#pragma unroll 2  // more addresses would not fit in registers
+    float scores[mma_steps][mma_keys<D> / 2] = {};
+#pragma unroll
     for (unsigned step = 0; step < D / 16; ++step) {
       unsigned a[mma_steps][4];
 #pragma unroll
@@ -82,7 +86,7 @@ __global__ __launch_bounds__(mma_threads, 2) void attention_mma_kernel(
             a[i], own_q + chunk_of<D>(warp_row + i * mma_rows + lane % 16, step * 2 + lane / 16));
       }
 #pragma unroll
-      for (unsigned pair = 0; pair < mma_keys / 16; ++pair) {
+      for (unsigned pair = 0; pair < mma_keys<D> / 16; ++pair) {
         unsigned b[4];
         load_fragments(
             b, keys + chunk_of<D>(pair * 16 + lane / 16 * 8 + lane % 8, step * 2 + lane / 8 % 2));
@@ -93,10 +97,10 @@ __global__ __launch_bounds__(mma_threads, 2) void attention_mma_kernel(
         }
       }
     }
-    const unsigned first_key = key_tile * mma_keys;
+    const unsigned first_key = key_tile * mma_keys<D>;
     // The first query of the block sees the fewest keys.
-    const bool masked = first_key + mma_keys > (sizes.causal ? tile.first + 1 : sizes.length);
-    unsigned powers[mma_steps][mma_keys / 16][4];
+    const bool masked = first_key + mma_keys<D> > (sizes.causal ? tile.first + 1 : sizes.length);
+    unsigned powers[mma_steps][mma_keys<D> / 16][4];
 #pragma unroll
     for (unsigned i = 0; i < mma_steps; ++i) {
       if (masked) {
@@ -108,7 +112,7 @@ __global__ __launch_bounds__(mma_threads, 2) void attention_mma_kernel(
       round_powers(powers[i], scores[i]);
     }
 #pragma unroll
-    for (unsigned step = 0; step < mma_keys / 16; ++step) {
+    for (unsigned step = 0; step < mma_keys<D> / 16; ++step) {
 #pragma unroll
       for (unsigned pair = 0; pair < D / 16; ++pair) {
         unsigned b[4];
@@ -138,7 +142,7 @@ void attention_mma(const __nv_bfloat16* q, const __nv_bfloat16* k, const __nv_bf
   require_pointer(launcher, "out", out, 16);
   const unsigned blocks = attention_blocks(launcher, shape, mma_queries);
   with_head_size(shape, [&]<unsigned D>(std::integral_constant<unsigned, D>) {
-    constexpr unsigned bytes = (mma_queries + 4 * mma_keys) * D * 2;
+    constexpr unsigned bytes = (mma_queries + 4 * mma_keys<D>)*D * 2;
     allow_shared_memory(attention_mma_kernel<D>, bytes);
     attention_mma_kernel<D><<<blocks, mma_threads, bytes, stream>>>(q, k, v, out, sizes_of(shape));
   });
