@@ -4,11 +4,10 @@
 // inputs of the second in registers. Copies of the next keys run during both. Bound by the rate of
 // mma.sync, and by softmax, during which a warp multiplies nothing: two blocks of 4 warps share a
 // multiprocessor to fill that.
+#include <warpgauge/cuda/arguments.hpp>
 #include "kernels/attention/fragments.cuh"
 #include "kernels/attention/tiles.cuh"
 #include "kernels/gemm/copies.cuh"
-
-#include <warpgauge/cuda/arguments.hpp>
 
 namespace warpgauge::kernels {
 

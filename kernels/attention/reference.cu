@@ -35,7 +35,7 @@ __device__ inline double sum_of_warp(double value) {
 
 /// The window's rows are those of the flattened result: (batch, query, head).
 template <unsigned D>
-__global__ __launch_bounds__(reference_warps * 32) void attention_reference_kernel(
+__global__ __launch_bounds__(reference_warps * 32, 2) void attention_reference_kernel(
     const __nv_bfloat16* __restrict__ q, const __nv_bfloat16* __restrict__ k,
     const __nv_bfloat16* __restrict__ v, double* __restrict__ expected, AttentionSizes sizes,
     std::size_t first, std::size_t count, unsigned first_tile) {

@@ -21,7 +21,7 @@ struct TiledMemory {
 };
 
 template <unsigned D>
-__global__ __launch_bounds__(tiled_threads) void attention_tiled_kernel(
+__global__ __launch_bounds__(tiled_threads, 2) void attention_tiled_kernel(
     const __nv_bfloat16* __restrict__ q, const __nv_bfloat16* __restrict__ k,
     const __nv_bfloat16* __restrict__ v, __nv_bfloat16* __restrict__ out, AttentionSizes sizes) {
   extern __shared__ __align__(16) unsigned char tiled_memory[];
