@@ -53,21 +53,20 @@ __global__ __launch_bounds__(Tile::threads, 1) void attention_ping_pong_kernel(
   static_assert(Tile::consumers == 2);
   const AttentionMemory<Tile> memory = attention_memory<Tile>();
   memory.init();
-  unsigned q_parity = 0;
+  RingPlace<Tile::q_stages> q;
   const unsigned warpgroup = threadIdx.x / warpgroup_threads;
   if (warpgroup == Tile::consumers) {
     release_registers<24>();
     if (warp_index() == Tile::consumers * warpgroup_threads / 32) {
       RingPlace<Tile::stages> place;
       for_each_query_tile<Tile::queries>(arguments.sizes, [&](const QueryTile& tile) {
-        load_query_tile(arguments, memory, place, q_parity, tile);
+        load_query_tile(arguments, memory, q, place, tile);
       });
     }
     return;
   }
   claim_registers<240>();
   const Turns turns(warpgroup);
-  const unsigned q = memory.q + warpgroup * wgmma_m * box_row_bytes;
   RingPlace<Tile::stages> k;
   RingPlace<Tile::stages> v;
   for_each_query_tile<Tile::queries>(arguments.sizes, [&](const QueryTile& tile) {
@@ -80,12 +79,12 @@ __global__ __launch_bounds__(Tile::threads, 1) void attention_ping_pong_kernel(
     OnlineSoftmax softmax{arguments.sizes.scale};
 
     // The last keys: only these are masked.
-    wait(memory.q_full(), q_parity);
-    q_parity ^= 1;
+    const unsigned queries = memory.q(q) + warpgroup * wgmma_m * box_row_bytes;
+    wait(memory.q_full(q), q.parity);
     wait(memory.k_full(k), k.parity);
     pin_sums(scores);
     begin_products();
-    multiply_keys<Tile>(scores, q, memory.k(k));
+    multiply_keys<Tile>(scores, queries, memory.k(k));
     wait_for_products<0>();
     pin_sums(scores);
     release(memory.k_empty(k));
@@ -103,7 +102,7 @@ __global__ __launch_bounds__(Tile::threads, 1) void attention_ping_pong_kernel(
       pin_sums(scores);
       pin_sums(out);
       begin_products();
-      multiply_keys<Tile>(scores, q, memory.k(k));
+      multiply_keys<Tile>(scores, queries, memory.k(k));
       wait(memory.v_full(v), v.parity);
       begin_products();
       multiply_values<Tile>(out, powers, memory.v(v));
@@ -125,7 +124,8 @@ __global__ __launch_bounds__(Tile::threads, 1) void attention_ping_pong_kernel(
       round_powers(powers, scores[0]);
       correct(out[0], correction);
     }
-    release(memory.q_empty());
+    release(memory.q_empty(q));
+    q.advance();
 
     wait(memory.v_full(v), v.parity);
     pin_sums(out);
@@ -148,7 +148,7 @@ void attention_ping_pong(const __nv_bfloat16* q, const __nv_bfloat16* k, const _
     return;
   }
   with_head_size(shape, [&]<unsigned D>(std::integral_constant<unsigned, D>) {
-    using Tile = hopper::AttentionTile<D, 128>;
+    using Tile = hopper::AttentionTile<D, 128, 2>;
     hopper::launch_attention({.launcher = "attention_ping_pong",
                               .tile_queries = Tile::queries,
                               .tile_keys = Tile::keys,

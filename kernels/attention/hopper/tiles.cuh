@@ -13,18 +13,20 @@ namespace warpgauge::kernels::hopper {
 
 /// A block computes 64 queries for each of `Consumers` warpgroups, `Keys` keys at a time. All tiles
 /// are in boxes of 64 columns (128 bytes) with TMA's swizzle: Q and K are K-major, V is MN-major.
-template <unsigned D, unsigned Keys, unsigned Consumers = 2, unsigned Stages = 2>
+/// QStages: 2 to load the next queries during the products of these.
+template <unsigned D, unsigned Keys, unsigned QStages, unsigned Consumers = 2, unsigned Stages = 2>
 struct AttentionTile {
-  static constexpr unsigned d = D, keys = Keys, consumers = Consumers, stages = Stages;
+  static constexpr unsigned d = D, keys = Keys, consumers = Consumers;
+  static constexpr unsigned q_stages = QStages, stages = Stages;
   static constexpr unsigned queries = Consumers * wgmma_m;
   static constexpr unsigned boxes = D / box_columns;
   static constexpr unsigned q_box_bytes = queries * box_row_bytes;
   static constexpr unsigned q_bytes = boxes * q_box_bytes;
   static constexpr unsigned kv_box_bytes = Keys * box_row_bytes;
   static constexpr unsigned kv_bytes = boxes * kv_box_bytes;
-  static constexpr unsigned barriers = 2 + 4 * Stages;
+  static constexpr unsigned barriers = 2 * QStages + 4 * Stages;
   static constexpr unsigned shared_bytes =
-      q_bytes + 2 * Stages * kv_bytes + barriers * barrier_bytes;
+      QStages * q_bytes + 2 * Stages * kv_bytes + barriers * barrier_bytes;
   static constexpr unsigned threads = (Consumers + 1) * warpgroup_threads;
   static_assert(shared_bytes <= 232'448, "of compute capability 9.0");
 };
@@ -49,33 +51,35 @@ struct RingPlace {
 /// so no fence is needed.
 template <class Tile>
 struct AttentionMemory {
+  using QPlace = RingPlace<Tile::q_stages>;
   using Place = RingPlace<Tile::stages>;
-  unsigned q;
+  unsigned memory;
 
+  __device__ unsigned q(QPlace place) const { return memory + place.stage * Tile::q_bytes; }
   __device__ unsigned k(Place place) const {
-    return q + Tile::q_bytes + place.stage * Tile::kv_bytes;
+    return memory + Tile::q_stages * Tile::q_bytes + place.stage * Tile::kv_bytes;
   }
   __device__ unsigned v(Place place) const { return k(place) + Tile::stages * Tile::kv_bytes; }
   __device__ unsigned barrier(unsigned number) const {
-    return q + Tile::q_bytes + 2 * Tile::stages * Tile::kv_bytes + number * barrier_bytes;
+    return memory + Tile::shared_bytes - (number + 1) * barrier_bytes;
   }
-  __device__ unsigned q_full() const { return barrier(0); }
-  __device__ unsigned q_empty() const { return barrier(1); }
-  __device__ unsigned k_full(Place place) const { return barrier(2 + place.stage); }
-  __device__ unsigned k_empty(Place place) const { return barrier(2 + Tile::stages + place.stage); }
-  __device__ unsigned v_full(Place place) const {
-    return barrier(2 + 2 * Tile::stages + place.stage);
-  }
-  __device__ unsigned v_empty(Place place) const {
-    return barrier(2 + 3 * Tile::stages + place.stage);
+  __device__ unsigned k_full(Place place) const { return barrier(place.stage); }
+  __device__ unsigned k_empty(Place place) const { return barrier(Tile::stages + place.stage); }
+  __device__ unsigned v_full(Place place) const { return barrier(2 * Tile::stages + place.stage); }
+  __device__ unsigned v_empty(Place place) const { return barrier(3 * Tile::stages + place.stage); }
+  __device__ unsigned q_full(QPlace place) const { return barrier(4 * Tile::stages + place.stage); }
+  __device__ unsigned q_empty(QPlace place) const {
+    return barrier(4 * Tile::stages + Tile::q_stages + place.stage);
   }
 
   /// Call first, from all threads of the block.
   __device__ void init() const {
     if (threadIdx.x == 0) {
       constexpr unsigned warps = Tile::consumers * warpgroup_threads / 32;
-      init_barrier(q_full(), 1);
-      init_barrier(q_empty(), warps);
+      for (QPlace place; place.stage < Tile::q_stages; ++place.stage) {
+        init_barrier(q_full(place), 1);
+        init_barrier(q_empty(place), warps);
+      }
       for (Place place; place.stage < Tile::stages; ++place.stage) {
         init_barrier(k_full(place), 1);
         init_barrier(v_full(place), 1);
@@ -113,12 +117,12 @@ __device__ inline unsigned own_row() {
 }
 
 /// Loads Q, then all tiles of K and V, the last keys first: those are the ones to mask. Call from a
-/// whole warp, see produce() of gemm. q_parity: of the phase of q_full.
+/// whole warp, see produce() of gemm.
 template <class Tile>
 __device__ inline void load_query_tile(const AttentionArguments& arguments,
                                        const AttentionMemory<Tile>& memory,
-                                       RingPlace<Tile::stages>& place, unsigned& q_parity,
-                                       const QueryTile& tile) {
+                                       RingPlace<Tile::q_stages>& q_place,
+                                       RingPlace<Tile::stages>& place, const QueryTile& tile) {
   const auto load = [&](unsigned to, unsigned box_bytes, const CUtensorMap& map, unsigned head,
                         unsigned row, unsigned full) {
     if (elect_one()) {
@@ -131,9 +135,10 @@ __device__ inline void load_query_tile(const AttentionArguments& arguments,
     }
     __syncwarp();
   };
-  wait(memory.q_empty(), q_parity ^ 1);
-  q_parity ^= 1;
-  load(memory.q, Tile::q_box_bytes, arguments.q, tile.head, tile.first, memory.q_full());
+  wait(memory.q_empty(q_place), q_place.parity ^ 1);
+  load(memory.q(q_place), Tile::q_box_bytes, arguments.q, tile.head, tile.first,
+       memory.q_full(q_place));
+  q_place.advance();
   const unsigned kv_head = tile.head / (arguments.sizes.heads / arguments.sizes.kv_heads);
 #pragma unroll 1
   for (unsigned key_tile = key_tiles<Tile>(tile); key_tile-- > 0;) {

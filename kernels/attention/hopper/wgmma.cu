@@ -13,26 +13,26 @@ __global__ __launch_bounds__(Tile::threads, 1) void attention_wgmma_kernel(
     const __grid_constant__ AttentionArguments arguments) {
   const AttentionMemory<Tile> memory = attention_memory<Tile>();
   const QueryTile tile = query_tile<Tile::queries>(arguments.sizes, blockIdx.x);
+  RingPlace<Tile::q_stages> q_place;
   RingPlace<Tile::stages> place;
   memory.init();
   const unsigned warpgroup = threadIdx.x / warpgroup_threads;
   if (warpgroup == Tile::consumers) {
     release_registers<24>();
     if (warp_index() == Tile::consumers * warpgroup_threads / 32) {
-      unsigned q_parity = 0;
-      load_query_tile(arguments, memory, place, q_parity, tile);
+      load_query_tile(arguments, memory, q_place, place, tile);
     }
     return;
   }
   claim_registers<240>();
   const unsigned row = tile.first + warpgroup * wgmma_m + own_row();
   const unsigned tiles = key_tiles<Tile>(tile);
-  const unsigned q = memory.q + warpgroup * wgmma_m * box_row_bytes;
+  const unsigned q = memory.q(q_place) + warpgroup * wgmma_m * box_row_bytes;
   float scores[1][Tile::keys / 2];
   float out[1][Tile::d / 2] = {};
   unsigned powers[Tile::keys / wgmma_k][4];
   OnlineSoftmax softmax{arguments.sizes.scale};
-  wait(memory.q_full(), 0);
+  wait(memory.q_full(q_place), q_place.parity);
   for (unsigned key_tile = tiles; key_tile-- > 0;) {
     wait(memory.k_full(place), place.parity);
     pin_sums(scores);
@@ -69,7 +69,7 @@ void attention_wgmma(const __nv_bfloat16* q, const __nv_bfloat16* k, const __nv_
   }
   // Other head sizes are refused in the launch.
   with_head_size(shape, [&]<unsigned D>(std::integral_constant<unsigned, D>) {
-    using Tile = hopper::AttentionTile<D, 128>;
+    using Tile = hopper::AttentionTile<D, 128, 1>;
     hopper::launch_attention({.launcher = "attention_wgmma",
                               .tile_queries = Tile::queries,
                               .tile_keys = Tile::keys,
