@@ -85,11 +85,14 @@ struct OnlineSoftmax {
   }
 };
 
+/// Call from whole warps. Most tiles have no larger score in any of a warp's rows.
 template <unsigned Count>
 __device__ inline void correct(float (&results)[Count], const float (&correction)[2]) {
+  if (__any_sync(~0U, correction[0] != 1 || correction[1] != 1)) {
 #pragma unroll
-  for (unsigned i = 0; i < Count; ++i) {
-    results[i] *= correction[i / 2 % 2];
+    for (unsigned i = 0; i < Count; ++i) {
+      results[i] *= correction[i / 2 % 2];
+    }
   }
 }
 
