@@ -29,7 +29,8 @@ const std::vector<Rung>& rungs() {
                                      {"attention_tiled", attention_tiled},
                                      {"attention_mma", attention_mma},
                                      {"attention_wgmma", attention_wgmma},
-                                     {"attention_ping_pong", attention_ping_pong}};
+                                     {"attention_ping_pong", attention_ping_pong},
+                                     {"attention_wide_keys", attention_wide_keys}};
   return all;
 }
 

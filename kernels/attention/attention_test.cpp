@@ -126,7 +126,8 @@ std::vector<Rung> rungs() {
                         {"attention_tiled", attention_tiled},
                         {"attention_mma", attention_mma},
                         {"attention_wgmma", attention_wgmma, true},
-                        {"attention_ping_pong", attention_ping_pong, true}};
+                        {"attention_ping_pong", attention_ping_pong, true},
+                        {"attention_wide_keys", attention_wide_keys, true}};
   std::erase_if(all, [](const Rung& rung) { return rung.needs_wgmma && !has_wgmma(); });
   return all;
 }

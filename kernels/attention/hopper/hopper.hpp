@@ -16,4 +16,8 @@ void attention_wgmma(const __nv_bfloat16* q, const __nv_bfloat16* k, const __nv_
 void attention_ping_pong(const __nv_bfloat16* q, const __nv_bfloat16* k, const __nv_bfloat16* v,
                          __nv_bfloat16* out, AttentionShape shape, cudaStream_t stream);
 
+/// The same with wider tiles of keys, unless causal.
+void attention_wide_keys(const __nv_bfloat16* q, const __nv_bfloat16* k, const __nv_bfloat16* v,
+                         __nv_bfloat16* out, AttentionShape shape, cudaStream_t stream);
+
 }  // namespace warpgauge::kernels
