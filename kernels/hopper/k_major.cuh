@@ -28,6 +28,13 @@ struct Wgmma<__nv_fp8_e4m3> {
   static constexpr char immediates[] = "1, 1";
 };
 
+/// 16-bit types may be K-major, too: B is then not transposed.
+template <>
+struct Wgmma<KMajor<__nv_bfloat16>> {
+  static constexpr char k_and_types[] = "k16.f32.bf16.bf16";
+  static constexpr char immediates[] = "1, 1, 0, 0";
+};
+
 /// Overload of multiply_stage() in wgmma.cuh.
 template <class In, unsigned Blocks, unsigned Sums>
 __device__ inline void multiply_stage(KMajor<In>, float (&sums)[Blocks][Sums], unsigned a,

@@ -102,6 +102,16 @@ __device__ inline void load_box(unsigned to, const CUtensorMap& map, unsigned x,
       : "memory");
 }
 
+/// The same from an array of matrices, from matrix z.
+__device__ inline void load_box(unsigned to, const CUtensorMap& map, unsigned x, unsigned y,
+                                unsigned z, unsigned barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+      "[%0], [%1, {%2, %3, %4}], [%5];" ::"r"(to),
+      "l"(&map), "r"(x), "r"(y), "r"(z), "r"(barrier)
+      : "memory");
+}
+
 /// The same into every block of the cluster whose bit is set in `blocks`, at the same address of
 /// its shared memory; the barrier at the same address there counts the bytes.
 __device__ inline void load_box_into(unsigned blocks, unsigned to, const CUtensorMap& map,
@@ -143,6 +153,12 @@ __device__ inline void fence_proxy_async() {
 template <unsigned Threads>
 __device__ inline void synchronize_threads(unsigned number) {
   asm volatile("bar.sync %0, %1;" ::"r"(number), "n"(Threads) : "memory");
+}
+/// Arrives at that barrier without waiting; the warps that synchronise there count these Threads
+/// in.
+template <unsigned Threads>
+__device__ inline void arrive_for_threads(unsigned number) {
+  asm volatile("bar.arrive %0, %1;" ::"r"(number), "n"(Threads) : "memory");
 }
 __device__ inline void synchronize_warpgroup(unsigned number) {
   synchronize_threads<warpgroup_threads>(number);

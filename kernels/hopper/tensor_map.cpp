@@ -25,8 +25,13 @@ void require_wgmma(const char* launcher) {
   }
 }
 
-CUtensorMap tensor_map(const char* launcher, const void* matrix, std::size_t rows,
-                       std::size_t columns, unsigned box_rows, unsigned element_bytes) {
+namespace {
+
+/// A contiguous array, its innermost extent first.
+template <std::size_t Rank>
+CUtensorMap tensor_map_of(const char* launcher, const void* first,
+                          const std::array<cuuint64_t, Rank>& extents, unsigned box_rows,
+                          unsigned element_bytes) {
   using Encode = decltype(&cuTensorMapEncodeTiled);
   static const auto encode = driver_function<Encode>("cuTensorMapEncodeTiled");
   if (encode == nullptr) {
@@ -34,16 +39,23 @@ CUtensorMap tensor_map(const char* launcher, const void* matrix, std::size_t row
                              ": the driver has no cuTensorMapEncodeTiled: CUDA 12.5 or newer is "
                              "needed");
   }
-  const std::array<cuuint64_t, 2> extents{columns, rows};
-  const std::array<cuuint64_t, 1> strides{columns * element_bytes};
-  const std::array<cuuint32_t, 2> box{128 / element_bytes, box_rows};
-  const std::array<cuuint32_t, 2> every{1, 1};
+  std::array<cuuint64_t, Rank - 1> strides;
+  std::array<cuuint32_t, Rank> box;
+  std::array<cuuint32_t, Rank> every;
+  box.fill(1);
+  every.fill(1);
+  box[0] = 128 / element_bytes;
+  box[1] = box_rows;
+  std::size_t stride = element_bytes;
+  for (std::size_t i = 0; i < Rank - 1; ++i) {
+    strides[i] = stride *= extents[i];
+  }
   const CUtensorMapDataType type = element_bytes == 1   ? CU_TENSOR_MAP_DATA_TYPE_UINT8
                                    : element_bytes == 2 ? CU_TENSOR_MAP_DATA_TYPE_UINT16
                                                         : CU_TENSOR_MAP_DATA_TYPE_UINT32;
   CUtensorMap map;
   const CUresult status =
-      encode(&map, type, 2, const_cast<void*>(matrix), extents.data(), strides.data(), box.data(),
+      encode(&map, type, Rank, const_cast<void*>(first), extents.data(), strides.data(), box.data(),
              every.data(), CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
              CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (status != CUDA_SUCCESS) {
@@ -51,6 +63,19 @@ CUtensorMap tensor_map(const char* launcher, const void* matrix, std::size_t row
                              std::to_string(status));
   }
   return map;
+}
+
+}  // namespace
+
+CUtensorMap tensor_map(const char* launcher, const void* matrix, std::size_t rows,
+                       std::size_t columns, unsigned box_rows, unsigned element_bytes) {
+  return tensor_map_of<2>(launcher, matrix, {columns, rows}, box_rows, element_bytes);
+}
+
+CUtensorMap tensor_map(const char* launcher, const void* first, std::size_t matrices,
+                       std::size_t rows, std::size_t columns, unsigned box_rows,
+                       unsigned element_bytes) {
+  return tensor_map_of<3>(launcher, first, {columns, rows, matrices}, box_rows, element_bytes);
 }
 
 }  // namespace hopper

@@ -24,5 +24,10 @@ void require_wgmma(const char* launcher);
 CUtensorMap tensor_map(const char* launcher, const void* matrix, std::size_t rows,
                        std::size_t columns, unsigned box_rows, unsigned element_bytes);
 
+/// The same for `matrices` matrices that follow each other; a box does not reach into the next.
+CUtensorMap tensor_map(const char* launcher, const void* first, std::size_t matrices,
+                       std::size_t rows, std::size_t columns, unsigned box_rows,
+                       unsigned element_bytes);
+
 }  // namespace hopper
 }  // namespace warpgauge::kernels
