@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include <warpgauge/cuda/device_array.hpp>
 #include <warpgauge/gpu_benchmark.hpp>
 #include "kernels/sort/sort.hpp"
+#include "kernels/sort/top_k.hpp"
 
 namespace {
 
@@ -111,6 +113,82 @@ const GpuBenchmark sorts[] = {
     {"sort/radix_cub_sorted/u32", large_full, with<cub>(ascending)},
     {"sort/radix_cub_few/u32", large_full, with<cub>(few)},
     {"sort/radix_cub_pairs/u32", sizes_full, with<cub_pairs>(random_bits)},
+};
+
+using Floats = std::vector<float>;
+
+/// The columns of the k largest elements of each row, the largest first, and of equal ones the
+/// first.
+std::vector<std::int32_t> largest_columns(std::span<const float> in, std::size_t row_columns,
+                                          std::size_t k) {
+  std::vector<std::int32_t> order(row_columns);
+  std::vector<std::int32_t> largest;
+  for (std::size_t start = 0; start < in.size(); start += row_columns) {
+    const std::span<const float> row = in.subspan(start, row_columns);
+    std::iota(order.begin(), order.end(), 0);
+    const auto end = order.begin() + static_cast<std::ptrdiff_t>(k);
+    std::partial_sort(order.begin(), end, order.end(), [&](std::int32_t a, std::int32_t b) {
+      const float x = row[static_cast<std::size_t>(a)];
+      const float y = row[static_cast<std::size_t>(b)];
+      return x != y ? x > y : a < b;
+    });
+    largest.insert(largest.end(), order.begin(), end);
+  }
+  return largest;
+}
+
+/// Columns and values of select(in, values, columns, iteration), k of each row.
+template <class Select>
+void select_largest(GpuCase& gpu, const Buffer<float>& in, std::size_t rows, std::size_t k,
+                    const Select& select) {
+  const std::size_t row_columns = in.count() / rows;
+  const auto values = gpu.output<float>(rows * k);
+  const auto columns = gpu.output<std::int32_t>(rows * k);
+  gpu.moves_bytes(in.count() * sizeof(float) + 2 * rows * k * sizeof(float), Traffic::device_read);
+  gpu.verify(
+      columns, [=](std::span<const float> x) { return largest_columns(x, row_columns, k); }, in);
+  gpu.verify(
+      values, {},
+      [=](std::span<const float> x) {
+        const auto largest = largest_columns(x, row_columns, k);
+        Floats expected(largest.size());
+        for (std::size_t i = 0; i < largest.size(); ++i) {
+          expected[i] = x[i / k * row_columns + static_cast<std::size_t>(largest[i])];
+        }
+        return expected;
+      },
+      in);
+  gpu.replay([=](const Iteration& at) { select(in[at], values[at], columns[at], at); });
+}
+
+void of_array(GpuCase& gpu) {
+  const std::size_t n = gpu.param("n");
+  const auto k = gpu.param<unsigned>("k");
+  const auto in = gpu.input<float>(n, normal(0, 1));
+  const auto scratch = gpu.scratch<std::uint8_t>(top_k_scratch_bytes());
+  select_largest(gpu, in, 1, k,
+                 [=](const float* x, float* values, std::int32_t* columns, const Iteration& at) {
+                   top_k(x, values, columns, scratch[at], n, k, at.stream);
+                 });
+}
+
+/// As many rows as have 64 Mi elements: the logits of a batch.
+void of_rows(GpuCase& gpu) {
+  const std::size_t columns = gpu.param("columns", 1, 64 << 20);
+  const auto k = gpu.param<unsigned>("k");
+  const RowsShape shape{(std::size_t{64} << 20) / columns, columns};
+  const auto in = gpu.input<float>(shape.rows * columns, normal(0, 1));
+  select_largest(gpu, in, shape.rows, k,
+                 [=](const float* x, float* values, std::int32_t* places, const Iteration& at) {
+                   top_k_rows(x, values, places, shape, k, at.stream);
+                 });
+}
+
+const GpuBenchmark selections[] = {
+    {"sort/top_k/f32", {{"n", {64 << 20}, {1 << 20}}, {"k", {2048}, {1, 64}}}, of_array},
+    {"sort/top_k_rows/f32",
+     {{"columns", {131072}, {4096, 32768}}, {"k", {64}, {1, 2048}}},
+     of_rows},
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <warpgauge/testing/refusal.hpp>
 #include "kernels/sort/sort.hpp"
+#include "kernels/sort/top_k.hpp"
 
 namespace warpgauge::kernels {
 namespace {
@@ -45,6 +46,26 @@ TEST(Sort, CubRefusesBadArguments) {
   EXPECT_EQ(refusal([] { cub_sort({nullptr, nullptr}, nullptr, 0, nullptr); }), "");
   EXPECT_EQ(refusal([] { cub_sort_scratch_bytes(std::size_t{1} << 31); }),
             "cub_sort: 2147483648 elements are more than 2147483647");
+}
+
+TEST(Sort, TopKRefusesBadArguments) {
+  static float values[4];
+  static std::int32_t columns[4];
+  const auto rows = [](const float* in, std::size_t n_rows, unsigned k) {
+    return refusal([&] { top_k_rows(in, values, columns, {n_rows, 3}, k, nullptr); });
+  };
+  EXPECT_EQ(rows(nullptr, 0, 0), "");
+  EXPECT_EQ(rows(nullptr, 1, 1), "top_k_rows: in is null");
+  EXPECT_EQ(rows(values, 1, 0), "top_k_rows: k is 0; it takes 1 to 3");
+  EXPECT_EQ(rows(values, 1, 4), "top_k_rows: k is 4; it takes 1 to 3");
+  const auto array = [](void* scratch, std::size_t n, unsigned k) {
+    return refusal(
+        [&] { top_k(reinterpret_cast<float*>(memory), values, columns, scratch, n, k, nullptr); });
+  };
+  EXPECT_EQ(array(nullptr, 4, 1), "top_k: scratch is null");
+  EXPECT_EQ(array(memory, 4096, 2049), "top_k: k is 2049; it takes 1 to 2048");
+  EXPECT_EQ(array(memory, std::size_t{1} << 31, 1),
+            "top_k: 2147483648 elements are more than 2147483647");
 }
 
 }  // namespace
