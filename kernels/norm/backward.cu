@@ -37,7 +37,9 @@ class RowRing {
   __device__ RowRing(uint4* memory, unsigned first, unsigned row_vectors)
       : memory_(memory + threadIdx.x), first_(first), row_vectors_(row_vectors) {
     for (unsigned i = 0; i < backward_stages * 2 * Shape::vectors; ++i) {
-      memory_[i * Shape::threads] = make_uint4(0, 0, 0, 0);
+      if (first + i / 2 % Shape::vectors * Shape::step >= row_vectors) {
+        memory_[i * Shape::threads] = make_uint4(0, 0, 0, 0);
+      }
     }
   }
 
