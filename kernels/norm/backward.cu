@@ -241,10 +241,13 @@ __global__ __launch_bounds__(summed_columns* summed_groups) void sum_partials_ke
 
 namespace {
 
-/// Groups of threads that an H100 holds at once. Others may hold fewer; the rest then wait.
+/// Groups of threads that an H100 holds at once. Others may hold fewer; the rest then wait. Four
+/// blocks of a cluster must find SMs of one GPC, whose number need not be a multiple of four: with
+/// an eighth fewer clusters none waits.
 template <class Shape>
 unsigned resident_groups() {
-  return std::max(1U, sm_count() * (backward_threads_per_sm / Shape::threads) / Shape::blocks);
+  const unsigned groups = sm_count() * (backward_threads_per_sm / Shape::threads) / Shape::blocks;
+  return std::max(1U, Shape::blocks > 2 ? groups - groups / 8 : groups);
 }
 
 /// Calls launch(shape) with the smallest that holds the row.

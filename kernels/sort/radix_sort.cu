@@ -17,12 +17,16 @@ inline constexpr unsigned digits = 1U << digit_bits;
 inline constexpr unsigned passes = 32 / digit_bits;
 inline constexpr std::size_t most_sorted = (std::size_t{1} << 30) - 1;
 
+/// `items` of a thread are even, because two ranks share a register. Two blocks fit on an SM.
+template <unsigned threads_, unsigned items_>
 struct SortShape {
-  static constexpr unsigned threads = 384;
-  static constexpr unsigned items = 20;  // of a thread; even, because two ranks share a register
+  static constexpr unsigned threads = threads_;
+  static constexpr unsigned items = items_;
   static constexpr unsigned warps = threads / 32;
   static constexpr unsigned tile = threads * items;
 };
+using KeysShape = SortShape<512, 18>;
+using PairsShape = SortShape<512, 14>;  // a value takes registers, too
 
 /// In front of what the tiles publish. Zero before each sort.
 struct SortProgress {
@@ -37,27 +41,24 @@ inline constexpr unsigned is_prefix = 2U << 30;
 inline constexpr unsigned published_value = is_aggregate - 1;
 
 __device__ inline unsigned digit_of(unsigned key, unsigned pass) {
-  return key >> (pass * digit_bits) & (digits - 1);
+  return __byte_perm(key, 0, 0x4440 + pass);  // one instruction, where a shift and a mask are two
 }
 
 inline constexpr unsigned count_threads = 512;
-// Lanes with a number of their own modulo this have counters of their own, since many keys of one
-// digit would otherwise wait for one another.
-inline constexpr unsigned count_copies = 4;
 
 __global__ __launch_bounds__(count_threads) void count_digits_kernel(
     const std::uint32_t* __restrict__ keys, std::size_t n, SortProgress* progress) {
-  __shared__ unsigned counts[passes][digits][count_copies];
-  auto* const all = &counts[0][0][0];
-  for (unsigned i = threadIdx.x; i < passes * digits * count_copies; i += count_threads) {
+  __shared__ unsigned counts[passes][digits];
+  unsigned* const all = &counts[0][0];
+  for (unsigned i = threadIdx.x; i < passes * digits; i += count_threads) {
     all[i] = 0;
   }
   __syncthreads();
-  const unsigned copy = threadIdx.x % count_copies;
   const auto count = [&](unsigned key) {
 #pragma unroll
     for (unsigned pass = 0; pass < passes; ++pass) {
-      atomicAdd(&counts[pass][digit_of(key, pass)][copy], 1U);
+      // Adding 1 is an instruction of its own, for which lanes with one digit count as one.
+      atomicAdd(&counts[pass][digit_of(key, pass)], 1U);
     }
   };
   const std::size_t thread = std::size_t{blockIdx.x} * count_threads + threadIdx.x;
@@ -76,13 +77,8 @@ __global__ __launch_bounds__(count_threads) void count_digits_kernel(
   }
   __syncthreads();
   for (unsigned i = threadIdx.x; i < passes * digits; i += count_threads) {
-    unsigned sum = 0;
-#pragma unroll
-    for (unsigned c = 0; c < count_copies; ++c) {
-      sum += all[i * count_copies + c];
-    }
-    if (sum != 0) {
-      atomicAdd(&progress->counts[0][0] + i, sum);
+    if (all[i] != 0) {
+      atomicAdd(&progress->counts[0][0] + i, all[i]);
     }
   }
 }
@@ -149,14 +145,23 @@ __device__ inline unsigned look_back(const unsigned* published, unsigned tile) {
   }
 }
 
-/// The lanes whose digit is the caller's.
+/// The lanes whose digit is the caller's: four instructions a bit. In C++ the compiler takes seven.
 __device__ inline unsigned lanes_with(unsigned digit) {
   unsigned lanes = ~0U;
 #pragma unroll
   for (unsigned bit = 0; bit < digit_bits; ++bit) {
-    const bool is_set = (digit >> bit & 1U) != 0;
-    const unsigned with = __ballot_sync(~0U, is_set);
-    lanes &= is_set ? with : ~with;
+    unsigned same = 0;
+    asm volatile(
+        "{\n"
+        ".reg .pred is_set;\n"
+        "and.b32 %0, %1, %2;\n"
+        "setp.ne.u32 is_set, %0, 0;\n"
+        "vote.sync.ballot.b32 %0, is_set, 0xffffffff;\n"
+        "@!is_set not.b32 %0, %0;\n"
+        "}"
+        : "=r"(same)
+        : "r"(digit), "r"(1U << bit));
+    lanes &= same;
   }
   return lanes;
 }
@@ -173,7 +178,7 @@ __global__ __launch_bounds__(Shape::threads, 2) void sort_pass_kernel(SortArrays
                                                                       std::size_t n, unsigned pass,
                                                                       SortProgress* progress,
                                                                       unsigned* published) {
-  __shared__ unsigned of_warps[Shape::warps][digits];  // counts, then places within the tile
+  __shared__ std::uint16_t of_warps[Shape::warps][digits];  // counts, then places in the tile
   __shared__ unsigned sums[digits / 32];
   __shared__ unsigned places[digits];  // of a digit's first key, less its place within the tile
   __shared__ std::uint32_t ordered[Shape::tile];
@@ -185,7 +190,7 @@ __global__ __launch_bounds__(Shape::threads, 2) void sort_pass_kernel(SortArrays
     // blocks.
     taken = atomicAdd(&progress->taken[pass], 1U);
   }
-  unsigned* const mine = of_warps[warp];
+  std::uint16_t* const mine = of_warps[warp];
 #pragma unroll
   for (unsigned i = lane; i < digits; i += 32) {
     mine[i] = 0;
@@ -215,8 +220,8 @@ __global__ __launch_bounds__(Shape::threads, 2) void sort_pass_kernel(SortArrays
     const unsigned before = mine[digit];
     const unsigned rank = before + __popc(lanes & ((1U << lane) - 1));
     __syncwarp();
-    if (lane == 31U - __clz(static_cast<int>(lanes))) {
-      mine[digit] = rank + 1;
+    if (lanes >> lane == 1) {  // the last of them
+      mine[digit] = static_cast<std::uint16_t>(rank + 1);
     }
     __syncwarp();
     ranks[i / 2] = i % 2 == 0 ? rank : ranks[i / 2] | rank << 16;
@@ -228,7 +233,7 @@ __global__ __launch_bounds__(Shape::threads, 2) void sort_pass_kernel(SortArrays
 #pragma unroll
     for (unsigned w = 0; w < Shape::warps; ++w) {
       const unsigned of_warp = of_warps[w][digit];
-      of_warps[w][digit] = count;
+      of_warps[w][digit] = static_cast<std::uint16_t>(count);
       count += of_warp;
     }
     if (tile > 0) {
@@ -239,7 +244,7 @@ __global__ __launch_bounds__(Shape::threads, 2) void sort_pass_kernel(SortArrays
   if (digit < digits) {
 #pragma unroll
     for (unsigned w = 0; w < Shape::warps; ++w) {
-      of_warps[w][digit] += in_tile;
+      of_warps[w][digit] = static_cast<std::uint16_t>(of_warps[w][digit] + in_tile);
     }
   }
   __syncthreads();
@@ -292,18 +297,18 @@ namespace {
 
 /// The parts of the scratch memory, in bytes from its start.
 struct SortScratch {
-  explicit SortScratch(std::size_t n)
-      : tiles((n + SortShape::tile - 1) / SortShape::tile),
+  SortScratch(std::size_t n, unsigned tile)
+      : tiles((n + tile - 1) / tile),
         keys(sizeof(SortProgress) + passes * tiles * digits * sizeof(unsigned)),
         values(keys + (n + 3) / 4 * 4 * sizeof(std::uint32_t)),
         end(values + n * sizeof(std::uint32_t)) {}
   std::size_t tiles, keys, values, end;
 };
 
-template <bool pairs>
+template <class Shape, bool pairs>
 void launch_sort(SortedKeys keys, SortedKeys values, void* scratch, std::size_t n,
                  cudaStream_t stream) {
-  const SortScratch parts(n);
+  const SortScratch parts(n, Shape::tile);
   auto* const bytes = static_cast<std::byte*>(scratch);
   auto* const progress = reinterpret_cast<SortProgress*>(bytes);
   auto* const published = reinterpret_cast<unsigned*>(progress + 1);
@@ -322,8 +327,8 @@ void launch_sort(SortedKeys keys, SortedKeys values, void* scratch, std::size_t 
                                   ? SortArrays{pass == 0 ? keys.in : keys.out, other_keys,
                                                pass == 0 ? values.in : values.out, other_values}
                                   : SortArrays{other_keys, keys.out, other_values, values.out};
-    sort_pass_kernel<SortShape, pairs>
-        <<<static_cast<unsigned>(parts.tiles), SortShape::threads, 0, stream>>>(
+    sort_pass_kernel<Shape, pairs>
+        <<<static_cast<unsigned>(parts.tiles), Shape::threads, 0, stream>>>(
             arrays, n, pass, progress, published + pass * parts.tiles * digits);
     WARPGAUGE_CHECK(cudaGetLastError());
   }
@@ -333,12 +338,12 @@ void launch_sort(SortedKeys keys, SortedKeys values, void* scratch, std::size_t 
 
 std::size_t radix_sort_scratch_bytes(std::size_t n) {
   require_at_most("radix_sort", n, most_sorted);
-  return SortScratch(n).values;
+  return SortScratch(n, KeysShape::tile).values;
 }
 
 std::size_t radix_sort_pairs_scratch_bytes(std::size_t n) {
   require_at_most("radix_sort_pairs", n, most_sorted);
-  return SortScratch(n).end;
+  return SortScratch(n, PairsShape::tile).end;
 }
 
 void radix_sort(SortedKeys keys, void* scratch, std::size_t n, cudaStream_t stream) {
@@ -349,7 +354,7 @@ void radix_sort(SortedKeys keys, void* scratch, std::size_t n, cudaStream_t stre
   require_arrays("radix_sort", {{"keys.in", keys.in, sizeof(uint4)},
                                 {"keys.out", keys.out},
                                 {"scratch", static_cast<std::byte*>(scratch), sizeof(uint4)}});
-  launch_sort<false>(keys, {nullptr, nullptr}, scratch, n, stream);
+  launch_sort<KeysShape, false>(keys, {nullptr, nullptr}, scratch, n, stream);
 }
 
 void radix_sort_pairs(SortedKeys keys, SortedKeys values, void* scratch, std::size_t n,
@@ -364,7 +369,7 @@ void radix_sort_pairs(SortedKeys keys, SortedKeys values, void* scratch, std::si
                   {"values.in", values.in},
                   {"values.out", values.out},
                   {"scratch", static_cast<std::byte*>(scratch), sizeof(uint4)}});
-  launch_sort<true>(keys, values, scratch, n, stream);
+  launch_sort<PairsShape, true>(keys, values, scratch, n, stream);
 }
 
 }  // namespace warpgauge::kernels

@@ -36,8 +36,8 @@ std::vector<Keys> kinds_of_keys(std::size_t n) {
   return kinds;
 }
 
-// A key, less and more than a warp, a tile of 7680 and around it, and many tiles.
-constexpr std::size_t sizes[] = {1, 31, 33, 1000, 7679, 7680, 7681, 100003, 300000};
+// A key, less and more than a warp; around a tile, of 7168 pairs or 9216 keys; and many tiles.
+constexpr std::size_t sizes[] = {1, 31, 33, 1000, 7167, 7168, 9216, 9217, 100003, 300000};
 
 std::vector<double> as_doubles(const Keys& keys) {
   return {keys.begin(), keys.end()};
