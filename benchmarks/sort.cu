@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <span>
 #include <string>
 #include <vector>
@@ -115,49 +114,27 @@ const GpuBenchmark sorts[] = {
     {"sort/radix_cub_pairs/u32", sizes_full, with<cub_pairs>(random_bits)},
 };
 
-using Floats = std::vector<float>;
-
-/// The columns of the k largest elements of each row, the largest first, and of equal ones the
-/// first.
-std::vector<std::int32_t> largest_columns(std::span<const float> in, std::size_t row_columns,
-                                          std::size_t k) {
-  std::vector<std::int32_t> order(row_columns);
-  std::vector<std::int32_t> largest;
-  for (std::size_t start = 0; start < in.size(); start += row_columns) {
-    const std::span<const float> row = in.subspan(start, row_columns);
-    std::iota(order.begin(), order.end(), 0);
-    const auto end = order.begin() + static_cast<std::ptrdiff_t>(k);
-    std::partial_sort(order.begin(), end, order.end(), [&](std::int32_t a, std::int32_t b) {
-      const float x = row[static_cast<std::size_t>(a)];
-      const float y = row[static_cast<std::size_t>(b)];
-      return x != y ? x > y : a < b;
-    });
-    largest.insert(largest.end(), order.begin(), end);
-  }
-  return largest;
-}
-
-/// Columns and values of select(in, values, columns, iteration), k of each row.
+/// Values and columns of select(in, values, columns, iteration), the k largest of each row.
 template <class Select>
-void select_largest(GpuCase& gpu, const Buffer<float>& in, std::size_t rows, std::size_t k,
+void select_largest(GpuCase& gpu, const Buffer<float>& in, RowsShape shape, unsigned k,
                     const Select& select) {
-  const std::size_t row_columns = in.count() / rows;
-  const auto values = gpu.output<float>(rows * k);
-  const auto columns = gpu.output<std::int32_t>(rows * k);
-  gpu.moves_bytes(in.count() * sizeof(float) + 2 * rows * k * sizeof(float), Traffic::device_read);
+  const std::size_t results = shape.rows * k;
+  const auto values = gpu.output<float>(results);
+  const auto columns = gpu.output<std::int32_t>(results);
+  gpu.moves_bytes(in.count() * sizeof(float) + results * (sizeof(float) + sizeof(std::int32_t)),
+                  Traffic::device_read);
   gpu.verify(
-      columns, [=](std::span<const float> x) { return largest_columns(x, row_columns, k); }, in);
-  gpu.verify(
-      values, {},
-      [=](std::span<const float> x) {
-        const auto largest = largest_columns(x, row_columns, k);
-        Floats expected(largest.size());
-        for (std::size_t i = 0; i < largest.size(); ++i) {
-          expected[i] = x[i / k * row_columns + static_cast<std::size_t>(largest[i])];
+      [=](const Iteration& at) {
+        auto proof = zeroed<TopKProof>(1);
+        prove_top_k(in[at], values[at], columns[at], proof.data(), shape, k, at.stream);
+        const TopKProof result = proof.download(at.stream)[0];
+        if (result.wrong != 0 || result.reaching != results) {
+          throw WrongResult(std::to_string(result.wrong) + " of " + std::to_string(results) +
+                            " results are wrong, and " + std::to_string(result.reaching) +
+                            " elements are at least as large as the last of their row");
         }
-        return expected;
       },
-      in);
+      {values, columns});
   gpu.replay([=](const Iteration& at) { select(in[at], values[at], columns[at], at); });
 }
 
@@ -166,7 +143,7 @@ void of_array(GpuCase& gpu) {
   const auto k = gpu.param<unsigned>("k");
   const auto in = gpu.input<float>(n, normal(0, 1));
   const auto scratch = gpu.scratch<std::uint8_t>(top_k_scratch_bytes());
-  select_largest(gpu, in, 1, k,
+  select_largest(gpu, in, {1, n}, k,
                  [=](const float* x, float* values, std::int32_t* columns, const Iteration& at) {
                    top_k(x, values, columns, scratch[at], n, k, at.stream);
                  });
@@ -178,7 +155,7 @@ void of_rows(GpuCase& gpu) {
   const auto k = gpu.param<unsigned>("k");
   const RowsShape shape{(std::size_t{64} << 20) / columns, columns};
   const auto in = gpu.input<float>(shape.rows * columns, normal(0, 1));
-  select_largest(gpu, in, shape.rows, k,
+  select_largest(gpu, in, shape, k,
                  [=](const float* x, float* values, std::int32_t* places, const Iteration& at) {
                    top_k_rows(x, values, places, shape, k, at.stream);
                  });

@@ -31,4 +31,14 @@ std::size_t top_k_scratch_bytes();
 void top_k(const float* in, float* values, std::int32_t* columns, void* scratch, std::size_t n,
            unsigned k, cudaStream_t stream);
 
+/// What shows that `values` and `columns` are the k largest of each row, as above.
+struct TopKProof {
+  unsigned long long wrong;     ///< results that are not what the row has there, or out of order
+  unsigned long long reaching;  ///< elements that come no later than the last result of their row
+};
+
+/// Adds to `proof`, which is zero before. It holds if nothing is wrong and rows x k elements reach.
+void prove_top_k(const float* in, const float* values, const std::int32_t* columns,
+                 TopKProof* proof, RowsShape shape, unsigned k, cudaStream_t stream);
+
 }  // namespace warpgauge::kernels

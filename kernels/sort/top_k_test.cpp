@@ -102,6 +102,25 @@ TEST_F(TopKTest, SelectsTheFirstOfEqualElements) {
   }
 }
 
+TEST_F(TopKTest, ProofFailsForAnyOtherResult) {
+  const DeviceArray<float> in(Values{1, 3, 2, 3, 9, 8, 7, 6});
+  constexpr RowsShape shape{2, 4};
+  const auto holds = [&](const Values& values, const std::vector<std::int32_t>& columns) {
+    const DeviceArray<float> values_there(values);
+    const DeviceArray<std::int32_t> columns_there(columns);
+    auto proof = zeroed<TopKProof>(1);
+    prove_top_k(in.data(), values_there.data(), columns_there.data(), proof.data(), shape, 2,
+                stream());
+    const TopKProof result = proof.download(stream())[0];
+    return result.wrong == 0 && result.reaching == 4;
+  };
+  EXPECT_TRUE(holds({3, 3, 9, 8}, {1, 3, 0, 1}));
+  EXPECT_FALSE(holds({3, 3, 9, 8}, {3, 1, 0, 1}));
+  EXPECT_FALSE(holds({3, 3, 9, 8}, {1, 1, 0, 1}));
+  EXPECT_FALSE(holds({3, 2, 9, 8}, {1, 2, 0, 1}));
+  EXPECT_FALSE(holds({3, 3, 9, 8}, {1, 3, 0, -1}));
+}
+
 TEST_F(TopKTest, SelectsInfinities) {
   Values in = random_values(20000, 1);
   in[19999] = std::numeric_limits<float>::infinity();
