@@ -105,14 +105,15 @@ struct Larger {
   __device__ float operator()(float a, float b) const { return fmaxf(a, b); }
 };
 
-/// The threads that hold one row. All of them call every member together.
-template <class Shape>
+/// The threads that hold one row. All of them call every member together. They combine up to
+/// `most_values` values of each thread at once.
+template <class Shape, unsigned most_values = 1>
 class RowGroup {
  public:
   /// Shared memory of a block. It has two sets, so that a reduction does not overwrite what slower
   /// threads still read of the previous one.
   struct Storage {
-    float partials[2][Shape::blocks * Shape::warps];
+    float partials[2][most_values][Shape::blocks * Shape::warps];
   };
 
   __device__ explicit RowGroup(Storage& storage) : storage_(storage) {
@@ -131,10 +132,22 @@ class RowGroup {
   /// Combines all values of the group, always in the same order; every thread has the result.
   template <class Combine>
   __device__ float reduce(float value, float identity, Combine combine) {
-    value = reduce_warp(value, combine);
+    float values[1] = {value};
+    reduce(values, identity, combine);
+    return values[0];
+  }
+
+  /// The same for each of several values of a thread, in the time of one.
+  template <unsigned count, class Combine>
+  __device__ void reduce(float (&values)[count], float identity, Combine combine) {
+    static_assert(count <= most_values);
+#pragma unroll
+    for (unsigned v = 0; v < count; ++v) {
+      values[v] = reduce_warp(values[v], combine);
+    }
     if constexpr (Shape::blocks * Shape::warps > 1) {
       constexpr unsigned partials = Shape::blocks * Shape::warps;
-      float(&mine)[partials] = storage_.partials[set_];
+      float(&mine)[most_values][partials] = storage_.partials[set_];
       set_ ^= 1;
       const unsigned lane = threadIdx.x % 32;
       const unsigned warp = threadIdx.x / 32;
@@ -146,24 +159,32 @@ class RowGroup {
           all_run_ = true;
         }
         if (lane < Shape::blocks) {
-          *cluster.map_shared_rank(mine + rank() * Shape::warps + warp, lane) = value;
+#pragma unroll
+          for (unsigned v = 0; v < count; ++v) {
+            *cluster.map_shared_rank(mine[v] + rank() * Shape::warps + warp, lane) = values[v];
+          }
         }
         cluster.sync();
 #endif
       } else {
         if (lane == 0) {
-          mine[warp] = value;
+#pragma unroll
+          for (unsigned v = 0; v < count; ++v) {
+            mine[v][warp] = values[v];
+          }
         }
         __syncthreads();
       }
-      value = identity;
 #pragma unroll
-      for (unsigned i = 0; i < partials; i += 32) {
-        value = combine(value, i + lane < partials ? mine[i + lane] : identity);
+      for (unsigned v = 0; v < count; ++v) {
+        values[v] = identity;
+#pragma unroll
+        for (unsigned i = 0; i < partials; i += 32) {
+          values[v] = combine(values[v], i + lane < partials ? mine[v][i + lane] : identity);
+        }
+        values[v] = reduce_warp(values[v], combine);
       }
-      value = reduce_warp(value, combine);
     }
-    return value;
   }
 
  private:

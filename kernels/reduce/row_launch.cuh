@@ -27,8 +27,9 @@ void require_held_rows(const char* launcher, RowsShape shape) {
   }
 }
 
-/// One block or cluster per row, up to what a grid holds; the kernel loops over the other rows.
-template <class Shape, auto kernel, class... Arguments>
+/// One block or cluster per row, up to what a grid holds; the kernel loops over the other rows. A
+/// block gets `shared_bytes` of dynamic shared memory.
+template <class Shape, auto kernel, unsigned shared_bytes = 0, class... Arguments>
 void launch_rows(const char* launcher, std::size_t rows, cudaStream_t stream,
                  Arguments... arguments) {
   cudaLaunchConfig_t config{};
@@ -36,6 +37,11 @@ void launch_rows(const char* launcher, std::size_t rows, cudaStream_t stream,
       static_cast<unsigned>(std::min(rows, max_grid_blocks / Shape::blocks) * Shape::blocks);
   config.blockDim = Shape::threads;
   config.stream = stream;
+  if constexpr (shared_bytes > 0) {
+    config.dynamicSmemBytes = shared_bytes;
+    WARPGAUGE_CHECK(
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes));
+  }
   cudaLaunchAttribute cluster{};
   if constexpr (Shape::blocks > 1) {
     require_compute_capability_of<kernel>(launcher, 9);
