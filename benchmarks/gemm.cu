@@ -9,6 +9,7 @@
 #include <warpgauge/program/run_context.hpp>
 #include "benchmarks/gemm_arithmetic.hpp"
 #include "benchmarks/gemm_measure.hpp"
+#include "kernels/gemm/blackwell/blackwell.hpp"
 #include "kernels/gemm/cublaslt.hpp"
 #include "kernels/gemm/gemm.hpp"
 #include "kernels/gemm/hopper/hopper.hpp"
@@ -201,6 +202,14 @@ const GpuBenchmark wgmma_rungs[] = {
     {"gemm/wgmma_k_major/e4m3", from_2048,
      wgmma_k_major<__nv_fp8_e4m3, bf16>(e4m3_in_tensor_cores, std::nullopt)},
 };
+
+// Data-centre Blackwell's tcgen05.
+const GpuBenchmark tcgen05{"gemm/tcgen05/bf16", from_2048, [](GpuCase& gpu) {
+                             if (!kernels::has_tcgen05()) {
+                               throw Unsupported("needs compute capability 10.0, for tcgen05");
+                             }
+                             multiply_by<bf16>(gpu, square(gpu), kernels::gemm_tcgen05<bf16>);
+                           }};
 
 const ContextRegistration version{"cublas_version", kernels::cublas_version};
 
