@@ -16,6 +16,17 @@ inline constexpr unsigned all_reduce_blocks = 128;  ///< at most, of a launch
 /// Counters per rank: for each block those that the ranks write, and the block's own.
 inline constexpr std::size_t all_reduce_flags = std::size_t{all_reduce_blocks} * (most_ranks + 1);
 
+/// Bytes of an input, at most, that all_reduce_flagged takes.
+inline constexpr std::size_t most_flagged_bytes = std::size_t{1} << 17U;
+
+/// 8 bytes of an input, each half with a counter behind it.
+struct FlaggedWords {
+  std::uint64_t first, second;
+};
+
+/// Per rank: those of two calls, of each rank.
+inline constexpr std::size_t all_reduce_inbox = 2 * most_ranks * most_flagged_bytes / 8;
+
 /// The call of one rank. The arrays have an element for each rank, in memory that all ranks can
 /// access: their own or, with peer access, a peer's.
 template <class T>
@@ -25,6 +36,8 @@ struct AllReduce {
   /// all_reduce_flags integers each, which are 0 before the first call and then belong to the calls
   /// below. They only grow, so a captured call can be replayed.
   std::uint32_t* flags[most_ranks];
+  /// all_reduce_inbox words each, which are 0 before the first call: of all_reduce_flagged alone.
+  FlaggedWords* inboxes[most_ranks];
   unsigned ranks, rank;
   std::size_t count;  ///< elements of each input and of each output
 };
@@ -50,6 +63,11 @@ void all_reduce_one_shot(const AllReduce<T>& call, cudaStream_t stream);
 template <class T>
 void all_reduce_two_shot(const AllReduce<T>& call, cudaStream_t stream);
 
+/// Each rank writes its input to all others, with a counter behind each 4 bytes: whoever sees the
+/// counter has the bytes. Also throws std::invalid_argument for inputs above most_flagged_bytes.
+template <class T>
+void all_reduce_flagged(const AllReduce<T>& call, cudaStream_t stream);
+
 /// Later work on the streams of all ranks begins when each has reached this call. Only `flags`,
 /// `ranks` and `rank` count.
 void all_reduce_barrier(const AllReduce<float>& call, cudaStream_t stream);
@@ -63,12 +81,14 @@ template <class T>
 struct AllReduceWay {
   const char* name;
   void (*launch)(const AllReduce<T>& call, cudaStream_t stream);
+  std::size_t most_bytes;  ///< of an input
 };
 
 template <class T>
 inline constexpr AllReduceWay<T> all_reduce_ways[] = {
-    {"all_reduce_one_shot", all_reduce_one_shot<T>},
-    {"all_reduce_two_shot", all_reduce_two_shot<T>},
+    {"all_reduce_one_shot", all_reduce_one_shot<T>, ~std::size_t{0}},
+    {"all_reduce_two_shot", all_reduce_two_shot<T>, ~std::size_t{0}},
+    {"all_reduce_flagged", all_reduce_flagged<T>, most_flagged_bytes},
 };
 
 }  // namespace warpgauge::kernels

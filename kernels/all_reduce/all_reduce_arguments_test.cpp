@@ -13,6 +13,7 @@ namespace {
 // Never read or written: every call below returns before a launch.
 alignas(16) float memory[8];
 std::uint32_t flags[2];
+FlaggedWords inbox[2];
 
 AllReduce<float> call_of_two() {
   AllReduce<float> call{};
@@ -22,6 +23,7 @@ AllReduce<float> call_of_two() {
     call.inputs[rank] = memory;
     call.outputs[rank] = memory + 4;
     call.flags[rank] = flags + rank;
+    call.inboxes[rank] = inbox + rank;
   }
   return call;
 }
@@ -66,6 +68,17 @@ TEST(AllReduceArguments, CountsThatAreNotWholeSixteenBytesAreRefused) {
   bf16.count = 12;
   bf16.flags[0] = flags;
   expect_refused(bf16, "count is 12: must be a multiple of 8, which are 16 bytes");
+}
+
+TEST(AllReduceArguments, LargeInputsAreNotFlagged) {
+  AllReduce<float> call = call_of_two();
+  call.count = most_flagged_bytes / sizeof(float) + 4;
+  EXPECT_EQ(refusal([&] { all_reduce_flagged(call, nullptr); }),
+            "all_reduce_flagged: count is 32772: takes at most 32768");
+  call = call_of_two();
+  call.inboxes[1] = nullptr;
+  EXPECT_EQ(refusal([&] { all_reduce_flagged(call, nullptr); }),
+            "all_reduce_flagged: inboxes is null");
 }
 
 TEST(AllReduceArguments, NoElementsDoNothing) {

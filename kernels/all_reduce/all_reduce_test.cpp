@@ -3,6 +3,7 @@
 #include "kernels/all_reduce/all_reduce.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 
 #include <warpgauge/cuda/current_device.hpp>
@@ -45,6 +46,7 @@ struct Rank {
   DeviceArray<T> input;
   GuardedOutput<T> output;
   DeviceArray<std::uint32_t> flags = zeroed<std::uint32_t>(all_reduce_flags);
+  DeviceArray<FlaggedWords> inbox = zeroed<FlaggedWords>(all_reduce_inbox);
   Stream stream;
   std::optional<ExecutableGraph> graph;
 };
@@ -55,6 +57,9 @@ using Ranks = std::vector<std::unique_ptr<Rank<T>>>;
 /// The ranks take turns on the visible devices, so that one device is enough.
 class AllReduceTest : public DeviceTest {
  protected:
+  /// Streams that share one of the default eight hardware queues would wait for each other.
+  static void SetUpTestSuite() { setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1); }
+
   void SetUp() override {
     DeviceTest::SetUp();
     if (IsSkipped()) {
@@ -86,10 +91,14 @@ class AllReduceTest : public DeviceTest {
       call.inputs[rank] = all[rank]->input.data();
       call.outputs[rank] = all[rank]->output.data();
       call.flags[rank] = all[rank]->flags.data();
+      call.inboxes[rank] = all[rank]->inbox.data();
     }
     for (const AllReduceWay<T>& way : all_reduce_ways<T>) {
       SCOPED_TRACE(::testing::Message()
                    << way.name << ", " << ranks << " ranks, " << count << " elements");
+      if (count * sizeof(T) > way.most_bytes) {
+        continue;
+      }
       const auto launch = [&](unsigned rank) {
         AllReduce<T> own = call;
         own.rank = rank;
@@ -144,7 +153,7 @@ class AllReduceTest : public DeviceTest {
 // One pack; shares that are empty, or shorter for the last rank; edges of blocks.
 TEST_F(AllReduceTest, FewElementsAreAddedUpOnAllRanks) {
   for (unsigned ranks = 2; ranks <= most_ranks; ++ranks) {
-    for (const std::size_t count : {8, 72, 4096, 8 * 513}) {
+    for (const std::size_t count : {8, 72, 4096, 8 * 513, 1 << 15}) {
       expect_sums<float>(ranks, count);
       expect_sums<__nv_bfloat16>(ranks, count);
     }

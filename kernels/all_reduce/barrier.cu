@@ -24,12 +24,14 @@ namespace {
 template <class T>
 void load_ways() {
   DeviceArray<std::uint32_t> flags = zeroed<std::uint32_t>(all_reduce_flags);
+  DeviceArray<FlaggedWords> inbox = zeroed<FlaggedWords>(all_reduce_inbox);
   DeviceArray<uint4> data = zeroed<uint4>(2);
   const Stream stream;
   AllReduce<T> call{};
   call.inputs[0] = reinterpret_cast<const T*>(data.data());
   call.outputs[0] = reinterpret_cast<T*>(data.data() + 1);
   call.flags[0] = flags.data();
+  call.inboxes[0] = inbox.data();
   call.ranks = 1;
   call.count = Pack<T>::values;
   for (const AllReduceWay<T>& way : all_reduce_ways<T>) {

@@ -15,6 +15,9 @@ namespace warpgauge::kernels {
 
 inline constexpr unsigned all_reduce_threads = 512;
 
+/// Before a wait gives up. A poll takes about 0.5 us, so all of them some seconds.
+inline constexpr unsigned most_polls = 1U << 23U;
+
 /// 16 bytes of T, as they are loaded and stored.
 template <class T>
 struct Pack {
@@ -42,12 +45,10 @@ class Meetings {
 
   /// Call from all threads of the block.
   __device__ void meet() {
-    ++count_;
+    next();
     __syncthreads();
     if (threadIdx.x < ranks_) {
       asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(theirs_), "r"(count_) : "memory");
-      // A poll takes about 0.5 us, so all of them some seconds.
-      constexpr unsigned most_polls = 1U << 23U;
       for (unsigned poll = 0; poll < most_polls; ++poll) {
         std::uint32_t seen = 0;
         asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(seen) : "l"(ours_) : "memory");
@@ -58,6 +59,9 @@ class Meetings {
     }
     __syncthreads();
   }
+
+  /// Counts, without a meeting.
+  __device__ std::uint32_t next() { return ++count_; }
 
   /// Call last, from all threads: the next call counts on from here.
   template <class T>
@@ -146,10 +150,17 @@ void require_all_reduce(const char* launcher, const AllReduce<T>& call) {
   }
 }
 
-/// Launches kernel(call) with a thread for each pack of one of `shares` shares, or the most blocks.
+/// What a way needs: threads, up to the most blocks, and inboxes.
+struct Needs {
+  unsigned shares = 1;  ///< of the packs, of which the launch works on one
+  unsigned threads_per_pack = 1;
+  bool inboxes = false;
+};
+
+/// Launches kernel(call).
 template <class T>
 void launch_all_reduce(const char* launcher, void (*kernel)(AllReduce<T>), const AllReduce<T>& call,
-                       unsigned shares, cudaStream_t stream) {
+                       Needs needs, cudaStream_t stream) {
   if (call.count == 0) {
     return;
   }
@@ -162,10 +173,14 @@ void launch_all_reduce(const char* launcher, void (*kernel)(AllReduce<T>), const
   for (unsigned rank = 0; rank < call.ranks; ++rank) {
     require_pointer(launcher, "inputs", call.inputs[rank], sizeof(uint4));
     require_pointer(launcher, "outputs", call.outputs[rank], sizeof(uint4));
+    if (needs.inboxes) {
+      require_pointer(launcher, "inboxes", call.inboxes[rank], sizeof(FlaggedWords));
+    }
   }
-  const std::size_t packs = share_of(call.count / Pack<T>::values, shares);
+  const std::size_t threads =
+      share_of(call.count / Pack<T>::values, needs.shares) * needs.threads_per_pack;
   const auto blocks = static_cast<unsigned>(std::min<std::size_t>(
-      (packs + all_reduce_threads - 1) / all_reduce_threads, all_reduce_blocks));
+      (threads + all_reduce_threads - 1) / all_reduce_threads, all_reduce_blocks));
   kernel<<<blocks, all_reduce_threads, 0, stream>>>(call);
   WARPGAUGE_CHECK(cudaGetLastError());
 }

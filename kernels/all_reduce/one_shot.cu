@@ -24,7 +24,7 @@ __global__ __launch_bounds__(all_reduce_threads) void all_reduce_one_shot_kernel
 
 template <class T>
 void all_reduce_one_shot(const AllReduce<T>& call, cudaStream_t stream) {
-  launch_all_reduce("all_reduce_one_shot", all_reduce_one_shot_kernel<T>, call, 1, stream);
+  launch_all_reduce("all_reduce_one_shot", all_reduce_one_shot_kernel<T>, call, {}, stream);
 }
 
 template void all_reduce_one_shot(const AllReduce<float>&, cudaStream_t);

@@ -33,7 +33,8 @@ __global__ __launch_bounds__(all_reduce_threads) void all_reduce_two_shot_kernel
 
 template <class T>
 void all_reduce_two_shot(const AllReduce<T>& call, cudaStream_t stream) {
-  launch_all_reduce("all_reduce_two_shot", all_reduce_two_shot_kernel<T>, call, call.ranks, stream);
+  launch_all_reduce("all_reduce_two_shot", all_reduce_two_shot_kernel<T>, call,
+                    {.shares = call.ranks}, stream);
 }
 
 template void all_reduce_two_shot(const AllReduce<float>&, cudaStream_t);
