@@ -9,6 +9,7 @@
 #include <warpgauge/program/run_context.hpp>
 #include "benchmarks/gemm_arithmetic.hpp"
 #include "benchmarks/gemm_measure.hpp"
+#include "kernels/gemm/blackwell/blackwell.hpp"
 #include "kernels/gemm/cublaslt.hpp"
 #include "kernels/gemm/gemm.hpp"
 #include "kernels/gemm/hopper/hopper.hpp"
@@ -72,6 +73,16 @@ auto wgmma_stream_k(ShapeOf shape_of = square) {
     };
     multiply_by<T>(gpu, shape_of(gpu), launch);
   };
+}
+
+/// Clusters of two sizes on Hopper; an object holds their second stream.
+void wgmma_two_sizes(GpuCase& gpu) {
+  require_wgmma();
+  const auto gemm = std::make_shared<kernels::GemmWgmmaTwoSizes<__nv_bfloat16>>();
+  multiply_by<__nv_bfloat16>(gpu, square(gpu),
+                             [=](auto a, auto b, auto c, GemmShape shape, auto stream) {
+                               (*gemm)(a, b, c, shape, stream);
+                             });
 }
 
 /// The last Hopper rung, with B as [n,k].
@@ -181,6 +192,8 @@ const GpuBenchmark wgmma_rungs[] = {
     {"gemm/wgmma_serpentine/bf16", from_2048, wgmma_rung<bf16>(kernels::gemm_wgmma_serpentine)},
     {"gemm/wgmma_dependent_launch/bf16", from_2048,
      wgmma_rung<bf16>(kernels::gemm_wgmma_dependent_launch)},
+    {"gemm/wgmma_skewed/bf16", from_2048, wgmma_rung<bf16>(kernels::gemm_wgmma_skewed)},
+    {"gemm/wgmma_two_sizes/bf16", from_2048, wgmma_two_sizes},
     {"gemm/wgmma_stream_k/bf16", every_size, wgmma_stream_k<bf16>()},
     {"gemm/wgmma_best/bf16", every_size, wgmma_rung<bf16>(kernels::gemm_wgmma_best)},
     {"gemm/wgmma_best/f16", every_size, wgmma_rung<f16>(kernels::gemm_wgmma_best)},
@@ -189,6 +202,14 @@ const GpuBenchmark wgmma_rungs[] = {
     {"gemm/wgmma_k_major/e4m3", from_2048,
      wgmma_k_major<__nv_fp8_e4m3, bf16>(e4m3_in_tensor_cores, std::nullopt)},
 };
+
+// Data-centre Blackwell's tcgen05.
+const GpuBenchmark tcgen05{"gemm/tcgen05/bf16", from_2048, [](GpuCase& gpu) {
+                             if (!kernels::has_tcgen05()) {
+                               throw Unsupported("needs compute capability 10.0, for tcgen05");
+                             }
+                             multiply_by<bf16>(gpu, square(gpu), kernels::gemm_tcgen05<bf16>);
+                           }};
 
 const ContextRegistration version{"cublas_version", kernels::cublas_version};
 
@@ -208,6 +229,48 @@ auto by_cublaslt(kernels::LtChoice choice, GemmB layout, const Arithmetic& arith
         [=](const In* a, const In* b, Out* c, cudaStream_t stream) { (*gemm)(a, b, c, stream); },
         layout);
   };
+}
+
+/// Products of numbers with scale factors of blocks, all 1: the vendor's rate of NVFP4 and MXFP8.
+/// The reference multiplies them as e4m3, which holds both.
+template <class In>
+void by_cublaslt_blocks(GpuCase& gpu) {
+  if (!kernels::multiplies_blocks()) {
+    throw Unsupported("needs compute capability 10.0 and CUDA 12.8");
+  }
+  constexpr bool packed = std::is_same_v<In, kernels::E2m1Pair>;
+  using Stored = std::conditional_t<packed, std::uint8_t, __nv_fp8_e4m3>;
+  using Whole = DeviceArray<__nv_fp8_e4m3>;
+  const GemmShape shape = square(gpu);
+  const std::size_t numbers = product({shape.n, shape.n});
+  const std::size_t elements = packed ? numbers / 2 : numbers;
+  const auto gemm = std::make_shared<kernels::CublasLtGemm<In, __nv_bfloat16>>(
+      shape, GemmB::transposed, kernels::LtChoice::fastest);
+  const auto a = gpu.input<Stored>(elements);
+  const auto b = gpu.input<Stored>(elements);
+  const auto c = gpu.output<__nv_bfloat16>(numbers);
+  const auto in = [](const Buffer<Stored>& buffer, const Iteration& at) {
+    return reinterpret_cast<const In*>(buffer[at]);
+  };
+  const auto whole_a = std::make_shared<Whole>(packed ? numbers : 0);
+  const auto whole_b = std::make_shared<Whole>(packed ? numbers : 0);
+  const auto whole = [=](const Buffer<Stored>& buffer, Whole& to, const Iteration& at) {
+    if constexpr (packed) {
+      kernels::unpack(in(buffer, at), to.data(), elements, at.stream);
+      return static_cast<const __nv_fp8_e4m3*>(to.data());
+    } else {
+      return static_cast<const __nv_fp8_e4m3*>(buffer[at]);
+    }
+  };
+  gpu.moves_bytes(2 * elements + numbers * sizeof(__nv_bfloat16), std::nullopt);
+  gpu.computes_flops(flops(shape), std::nullopt);
+  gpu.verify(c, tolerance<__nv_bfloat16>(shape.k, packed ? nvfp4 : e4m3),
+             [=](const Iteration& at, Window window, double* expected) {
+               kernels::gemm_reference(whole(a, *whole_a, at), whole(b, *whole_b, at), expected,
+                                       shape, window.first, window.count, at.stream,
+                                       GemmB::transposed);
+             });
+  gpu.replay([=](const Iteration& at) { (*gemm)(in(a, at), in(b, at), c[at], at.stream); });
 }
 
 auto cublaslt_best(ShapeOf shape_of) {
@@ -233,6 +296,8 @@ const GpuBenchmark libraries[] = {
                                       kernels::Fp8Sums::tensor_cores)},
     // 8-bit floats summed in fp32, B transposed, C as bf16. No ceiling: it would be its own. In the
     // full suite only, because loading its kernels takes each process 1.6 s.
+    {"gemm/cublaslt/mxfp8", from_2048, by_cublaslt_blocks<kernels::ScaledE4m3>},
+    {"gemm/cublaslt/nvfp4", from_2048, by_cublaslt_blocks<kernels::E2m1Pair>},
     {"gemm/cublaslt/e4m3", every_size,
      by_cublaslt<__nv_fp8_e4m3, bf16>(kernels::LtChoice::first, GemmB::transposed, e4m3,
                                       std::nullopt)},

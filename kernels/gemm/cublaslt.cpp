@@ -47,6 +47,56 @@ constexpr cudaDataType_t cuda_type<__nv_fp8_e4m3>() {
   return CUDA_R_8F_E4M3;
 }
 
+#if CUDART_VERSION >= 12080
+constexpr bool knows_blocks = true;
+template <>
+constexpr cudaDataType_t cuda_type<E2m1Pair>() {
+  return CUDA_R_4F_E2M1;
+}
+constexpr auto scale_mode_of_16 = CUBLASLT_MATMUL_MATRIX_SCALE_VEC16_UE4M3;
+constexpr auto scale_mode_of_32 = CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0;
+constexpr auto b_scale_mode = CUBLASLT_MATMUL_DESC_B_SCALE_MODE;
+constexpr auto a_scale_mode = CUBLASLT_MATMUL_DESC_A_SCALE_MODE;
+#else  // every object is refused before it uses these
+constexpr bool knows_blocks = false;
+template <>
+constexpr cudaDataType_t cuda_type<E2m1Pair>() {
+  return CUDA_R_8F_E4M3;
+}
+constexpr int scale_mode_of_16 = 0;
+constexpr int scale_mode_of_32 = 0;
+constexpr auto b_scale_mode = CUBLASLT_MATMUL_DESC_B_SCALE_POINTER;
+constexpr auto a_scale_mode = CUBLASLT_MATMUL_DESC_A_SCALE_POINTER;
+#endif
+template <>
+constexpr cudaDataType_t cuda_type<ScaledE4m3>() {
+  return CUDA_R_8F_E4M3;
+}
+
+/// The numbers of an element, the type whose seeded values it takes, and its scale factors.
+template <class T>
+struct Numbers {
+  using Seeded = T;
+  static constexpr std::size_t count = 1;
+  static constexpr std::size_t block = 0;  ///< terms per scale factor; 0 without
+};
+template <>
+struct Numbers<ScaledE4m3> {
+  using Seeded = __nv_fp8_e4m3;
+  static constexpr std::size_t count = 1;
+  static constexpr std::size_t block = 32;
+  static constexpr unsigned char one = 0x7F;
+  static constexpr auto scale_mode = scale_mode_of_32;
+};
+template <>
+struct Numbers<E2m1Pair> {
+  using Seeded = std::uint8_t;
+  static constexpr std::size_t count = 2;
+  static constexpr std::size_t block = 16;
+  static constexpr unsigned char one = 0x38;
+  static constexpr auto scale_mode = scale_mode_of_16;
+};
+
 void check_lt(const char* call, cublasStatus_t status) {
   if (status != CUBLAS_STATUS_SUCCESS) {
     throw std::runtime_error(std::string(call) + ": " + cublasLtGetStatusName(status) + ": " +
@@ -149,12 +199,12 @@ constexpr std::size_t scaled_terms = 128;
 /// cuBLASLt pads the scales of a column of tiles to four; ours are not padded.
 constexpr std::size_t terms_of_four_scales = 4 * scaled_terms;
 
-GemmShape checked(GemmShape shape, std::size_t element_bytes, Fp8Sums sums) {
+GemmShape checked(GemmShape shape, std::size_t numbers, Fp8Sums sums) {
   require_terms(owner, shape);
-  if (!has_whole_chunks(shape, element_bytes)) {
+  if (shape.k % numbers != 0 || shape.n % numbers != 0) {
     throw std::invalid_argument(describe(owner, shape) +
-                                ": k and n must be multiples of 16 bytes' elements, " +
-                                std::to_string(alignment / element_bytes));
+                                ": k and n must be multiples of 16 bytes' numbers, " +
+                                std::to_string(numbers));
   }
   if (sums == Fp8Sums::fp32_scaled && shape.k % terms_of_four_scales != 0) {
     throw std::invalid_argument(describe(owner, shape) +
@@ -167,6 +217,10 @@ GemmShape checked(GemmShape shape, std::size_t element_bytes, Fp8Sums sums) {
 
 bool multiplies_fp8() {
   return has_compute_capability(8, 9);
+}
+
+bool multiplies_blocks() {
+  return knows_blocks && has_compute_capability(10);
 }
 
 /// cuBLASLt is column-major and sees our row-major matrices transposed. It computes C^T[n,m] =
@@ -187,6 +241,7 @@ struct CublasLtGemm<In, Out>::Plan {
       some_scales = DeviceArray<float>(std::max(shape.m, shape.n) * (shape.k / scaled_terms));
       set_scales(operation.get(), some_scales.data(), some_scales.data());
     }
+    scale_by_one(shape);
     const Preference preference = create_preference(workspace_bytes);
     constexpr int most = 16;
     std::array<cublasLtMatmulHeuristicResult_t, most> candidates{};
@@ -205,6 +260,31 @@ struct CublasLtGemm<In, Out>::Plan {
     }
   }
 
+  /// Sets the factors of blocks, if In has any. They lie in tiles of 128 rows x 4 blocks. All are
+  /// 1, so A and B share them.
+  void scale_by_one(GemmShape shape) {
+    if constexpr (Numbers<In>::block > 0) {
+      const auto whole = [](std::size_t count, std::size_t of) {
+        return (count + of - 1) / of * of;
+      };
+      const std::size_t blocks = whole(shape.k, Numbers<In>::block) / Numbers<In>::block;
+      factors =
+          DeviceArray<unsigned char>(whole(std::max(shape.m, shape.n), 128) * whole(blocks, 4));
+      const Stream stream;
+      factors.fill_bytes(Numbers<In>::one, stream.get());
+      stream.synchronize();
+      const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto& value) {
+        check_lt("cublasLtMatmulDescSetAttribute",
+                 cublasLtMatmulDescSetAttribute(operation.get(), attribute, &value, sizeof(value)));
+      };
+      const void* const first = factors.data();
+      set(a_scale_mode, Numbers<In>::scale_mode);
+      set(b_scale_mode, Numbers<In>::scale_mode);
+      set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, first);
+      set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, first);
+    }
+  }
+
   void multiply(const In* a_data, const In* b_data, Out* c_data, const cublasLtMatmulAlgo_t& by,
                 cudaStream_t stream) {
     const float one = 1;
@@ -219,8 +299,9 @@ struct CublasLtGemm<In, Out>::Plan {
   /// which gives the clock at which a benchmark runs.
   cublasLtMatmulAlgo_t fastest(GemmShape shape,
                                std::span<const cublasLtMatmulHeuristicResult_t> candidates) {
-    DeviceArray<In> some_a(shape.m * shape.k);
-    DeviceArray<In> some_b(shape.k * shape.n);
+    using Seeded = typename Numbers<In>::Seeded;
+    DeviceArray<Seeded> some_a(shape.m * shape.k / Numbers<In>::count);
+    DeviceArray<Seeded> some_b(shape.k * shape.n / Numbers<In>::count);
     DeviceArray<Out> some_c(shape.m * shape.n);
     const Stream stream;
     if (some_scales.size() > 0) {
@@ -232,7 +313,8 @@ struct CublasLtGemm<In, Out>::Plan {
       const Event start;
       const Event stop;
       start.record(stream.get());
-      multiply(some_a.data(), some_b.data(), some_c.data(), by, stream.get());
+      multiply(reinterpret_cast<const In*>(some_a.data()),
+               reinterpret_cast<const In*>(some_b.data()), some_c.data(), by, stream.get());
       stop.record(stream.get());
       stop.synchronize();
       return seconds_between(start, stop);
@@ -253,6 +335,7 @@ struct CublasLtGemm<In, Out>::Plan {
 
   DeviceArray<std::byte> workspace;  // first, and so freed last
   DeviceArray<float> some_scales;    // for the choice of an algorithm
+  DeviceArray<unsigned char> factors;
   LtHandle handle;
   Operation operation;
   Layout b, a, c;
@@ -262,11 +345,18 @@ struct CublasLtGemm<In, Out>::Plan {
 template <class In, class Out>
 CublasLtGemm<In, Out>::CublasLtGemm(GemmShape shape, GemmB layout, LtChoice choice, Fp8Sums sums,
                                     std::size_t workspace_bytes)
-    : shape_(checked(shape, sizeof(In), sums)) {
+    : shape_(checked(shape, alignment / sizeof(In) * Numbers<In>::count, sums)) {
   if (shape.m == 0 || shape.n == 0) {
     return;
   }
-  if constexpr (sizeof(In) == 1) {
+  if constexpr (Numbers<In>::block > 0) {
+    require_compute_capability(owner, 10);
+    if (!knows_blocks) {
+      throw std::runtime_error(std::string(owner) +
+                               ": compiled by a CUDA before 12.8, whose "
+                               "cuBLASLt knows no scale factors of blocks");
+    }
+  } else if constexpr (sizeof(In) == 1) {
     require_compute_capability(owner, 8, 9);
   } else {
     require_compute_capability(owner, 8);
@@ -307,5 +397,7 @@ template class CublasLtGemm<__half, __half>;
 template class CublasLtGemm<__nv_bfloat16, __nv_bfloat16>;
 template class CublasLtGemm<float, float>;
 template class CublasLtGemm<__nv_fp8_e4m3, __nv_bfloat16>;
+template class CublasLtGemm<ScaledE4m3, __nv_bfloat16>;
+template class CublasLtGemm<E2m1Pair, __nv_bfloat16>;
 
 }  // namespace warpgauge::kernels

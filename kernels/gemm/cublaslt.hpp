@@ -21,6 +21,26 @@ namespace warpgauge::kernels {
 /// Throws std::runtime_error if CUDA fails.
 bool multiplies_fp8();
 
+/// Whether the current device and this CUDA multiply numbers with a scale factor for each block of
+/// terms: compute capability 10.0 and CUDA 12.8 or newer. Throws std::runtime_error if CUDA fails.
+bool multiplies_blocks();
+
+/// Two numbers of 4 bits, the first in the lower half: a sign and 0, 0.5, 1, 1.5, 2, 3, 4 or 6
+/// (e2m1). With a scale factor in e4m3 for each 16 terms this is NVFP4.
+struct E2m1Pair {
+  std::uint8_t bits;
+};
+
+/// With a scale factor in e8m0, a power of two, for each 32 terms: MXFP8.
+struct ScaledE4m3 {
+  __nv_fp8_e4m3 number;
+};
+
+/// numbers[2 i] and numbers[2 i + 1] are those of pairs[i], exactly. Asynchronous on stream. Does
+/// nothing for 0 pairs.
+void unpack(const E2m1Pair* pairs, __nv_fp8_e4m3* numbers, std::size_t pairs_count,
+            cudaStream_t stream);
+
 /// Which of the algorithms that cuBLASLt's heuristic ranks.
 enum class LtChoice : std::uint8_t {
   first,   ///< the heuristic's own choice
@@ -37,20 +57,21 @@ enum class Fp8Sums : std::uint8_t {
 };
 
 /// Sums are in fp32; each result is rounded once to Out. In and Out: both __half, both
-/// __nv_bfloat16 or both float, multiplied as TF32; or __nv_fp8_e4m3 and __nv_bfloat16, summed as
-/// Fp8Sums says, with all scale factors 1. A is row-major [m,k], C row-major [m,n], B as GemmB
-/// says. Hopper's tensor cores take 8 bits only if both inputs are contiguous along k, so e4m3
-/// needs GemmB::transposed ("TN", cuBLASLt documentation, "cublasLtMatmul()"). An object is for one
+/// __nv_bfloat16 or both float, multiplied as TF32; or __nv_bfloat16 from __nv_fp8_e4m3, summed as
+/// Fp8Sums says, from ScaledE4m3 or from E2m1Pair, all with scale factors 1. A is row-major [m,k],
+/// C row-major [m,n], B as GemmB says. Tensor cores take 8 bits and less only if both inputs are
+/// contiguous along k, so these need GemmB::transposed ("TN", cuBLASLt documentation,
+/// "cublasLtMatmul()"). An object is for one
 /// shape: the algorithm is chosen at construction. It holds a workspace on the device that is
 /// current then. A graph of its calls uses the workspace and must not outlive the object. One
 /// stream and one thread at a time.
 template <class In, class Out>
 class CublasLtGemm {
  public:
-  /// Throws std::invalid_argument if k = 0, if k or n elements of In are not a multiple of 16
-  /// bytes, if scaled k is not a multiple of 512, or for 0 bytes of workspace; std::runtime_error
-  /// if the device does not multiply In on tensor cores or cuBLASLt knows no algorithm.
-  /// LtChoice::fastest waits for the device.
+  /// Throws std::invalid_argument if k = 0, if k or n numbers of In are not a multiple of 16 bytes,
+  /// if scaled k is not a multiple of 512, or for 0 bytes of workspace; std::runtime_error if the
+  /// device does not multiply In on tensor cores or cuBLASLt knows no algorithm. LtChoice::fastest
+  /// waits for the device.
   explicit CublasLtGemm(GemmShape shape, GemmB layout, LtChoice choice = LtChoice::first,
                         Fp8Sums sums = Fp8Sums::fp32,
                         std::size_t workspace_bytes = CublasGemm::default_workspace_bytes);

@@ -76,6 +76,63 @@ class GemmLibraryTest : public DeviceTest {
   }
 };
 
+// Each of the sixteen numbers, in each half of a byte.
+TEST_F(GemmLibraryTest, NumbersOfFourBitsAreUnpackedExactly) {
+  constexpr double numbers[]{0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6};
+  std::vector<E2m1Pair> pairs;
+  std::vector<double> expected;
+  for (unsigned bits = 0; bits < 256; ++bits) {
+    pairs.push_back({static_cast<std::uint8_t>(bits)});
+    expected.push_back(numbers[bits % 16]);
+    expected.push_back(numbers[bits / 16]);
+  }
+  const DeviceArray<E2m1Pair> packed(pairs);
+  DeviceArray<__nv_fp8_e4m3> unpacked(expected.size());
+  unpack(packed.data(), unpacked.data(), pairs.size(), stream());
+  std::vector<float> got;
+  for (const __nv_fp8_e4m3 number : unpacked.download(stream())) {
+    got.push_back(static_cast<float>(number));
+  }
+  expect_same(got, expected);
+}
+
+// Products are multiples of 2^-2 (NVFP4) and sums exact in fp32; of e4m3 as below.
+TEST_F(GemmLibraryTest, CublasLtOfBlocksMatchesReference) {
+  if (!multiplies_blocks()) {
+    GTEST_SKIP() << "needs compute capability 10.0 and CUDA 12.8";
+  }
+  const GemmShape shape{129, 288, 544};
+  CublasLtGemm<ScaledE4m3, __nv_bfloat16> mxfp8(shape, GemmB::transposed);
+  expect_matches_reference<__nv_fp8_e4m3, __nv_bfloat16>(
+      shape, 1, {static_cast<double>(shape.k) * 0x1p-12, 0x1p-8}, GemmB::transposed,
+      [&](const __nv_fp8_e4m3* a, const __nv_fp8_e4m3* b, __nv_bfloat16* c) {
+        mxfp8(reinterpret_cast<const ScaledE4m3*>(a), reinterpret_cast<const ScaledE4m3*>(b), c,
+              stream());
+      });
+  CublasLtGemm<E2m1Pair, __nv_bfloat16> nvfp4(shape, GemmB::transposed);
+  const auto packed = [&](std::size_t numbers, unsigned seed) {
+    std::mt19937 generator(seed);
+    std::vector<E2m1Pair> pairs(numbers / 2);
+    for (E2m1Pair& pair : pairs) {
+      pair.bits = static_cast<std::uint8_t>(generator());
+    }
+    return DeviceArray<E2m1Pair>(pairs);
+  };
+  const DeviceArray<E2m1Pair> a = packed(shape.m * shape.k, 1);
+  const DeviceArray<E2m1Pair> b = packed(shape.n * shape.k, 2);
+  DeviceArray<__nv_fp8_e4m3> whole_a(shape.m * shape.k);
+  DeviceArray<__nv_fp8_e4m3> whole_b(shape.n * shape.k);
+  unpack(a.data(), whole_a.data(), a.size(), stream());
+  unpack(b.data(), whole_b.data(), b.size(), stream());
+  GuardedOutput<double> expected(shape.m * shape.n);
+  gemm_reference(whole_a.data(), whole_b.data(), expected.data(), shape, 0, shape.m * shape.n,
+                 stream(), GemmB::transposed);
+  GuardedOutput<__nv_bfloat16> c(shape.m * shape.n);
+  nvfp4(a.data(), b.data(), c.data(), stream());
+  synchronize();
+  expect_close(c.values(), expected.values(), {0.25, 0x1p-8});
+}
+
 TEST_F(GemmLibraryTest, CublasOfF16MatchesReference) {
   CublasGemm cublas;
   for (const GemmShape shape : shapes) {

@@ -137,9 +137,18 @@ TEST(CublasLt, ShapesItCannotMultiplyAreRefused) {
   EXPECT_EQ(refusal([] { E4m3Gemm({1, 16, 0}, GemmB::transposed); }),
             "CublasLtGemm: m=1 n=16 k=0 sums nothing: k must be at least 1");
   EXPECT_EQ(refusal([] { E4m3Gemm({1, 16, 8}, GemmB::transposed); }),
-            "CublasLtGemm: m=1 n=16 k=8: k and n must be multiples of 16 bytes' elements, 16");
+            "CublasLtGemm: m=1 n=16 k=8: k and n must be multiples of 16 bytes' numbers, 16");
   EXPECT_NE(refusal([] { E4m3Gemm({16, 1, 16}, GemmB::transposed); }), "");
   EXPECT_NE(refusal([] { CublasLtGemm<float, float>({16, 16, 2}, GemmB::row_major); }), "");
+}
+
+TEST(CublasLt, BlocksThatItCannotMultiplyAreRefused) {
+  using Nvfp4Gemm = CublasLtGemm<E2m1Pair, __nv_bfloat16>;
+  EXPECT_EQ(refusal([] { Nvfp4Gemm({1, 32, 16}, GemmB::transposed); }),
+            "CublasLtGemm: m=1 n=32 k=16: k and n must be multiples of 16 bytes' numbers, 32");
+  EXPECT_NE(refusal([] { unpack(nullptr, nullptr, 1, nullptr); }).find("is null"),
+            std::string::npos);
+  EXPECT_EQ(refusal([] { unpack(nullptr, nullptr, 0, nullptr); }), "");
 }
 
 TEST(CublasLt, NoOutputsDoNothing) {

@@ -11,6 +11,7 @@
 
 #include <array>
 
+#include <warpgauge/cuda/stream.hpp>
 #include "kernels/gemm/gemm.hpp"
 #include "kernels/hopper/tensor_map.hpp"
 
@@ -23,6 +24,13 @@ namespace warpgauge::kernels {
 // nothing. Throw std::invalid_argument for k = 0, another k or n, a null or misaligned pointer, an
 // extent above 2^31 - 1025, or more than 2^31 - 1 output tiles of the stated size; throw
 // std::runtime_error on a device without wgmma and if CUDA refuses the launch.
+//
+// An output adds its stages of 64 terms in order, with two exceptions. gemm_wgmma_serpentine and
+// what builds on it (gemm_wgmma_dependent_launch, _skewed, _best, _k_major and GemmWgmmaTwoSizes)
+// add those of a block's every other tile in reverse order. Where terms are split, the sums of the
+// parts are added in the order of the parts. Which tiles and how many parts depends on the shape
+// and the device alone, so one device always gives the same bits, and another one may differ in the
+// last.
 
 /// TMA loads a stage, then a warpgroup multiplies it. Tiles of 64 x 128.
 template <class T>
@@ -44,7 +52,8 @@ void gemm_wgmma_two_consumers(const T* a, const T* b, T* c, GemmShape shape, cud
 template <class T>
 void gemm_wgmma_persistent(const T* a, const T* b, T* c, GemmShape shape, cudaStream_t stream);
 
-/// Clusters of two blocks that share B. Tiles of 256 x 256 per cluster, as for all rungs below.
+/// Clusters of two blocks that share B. Tiles of 256 x 256 per cluster, as for all rungs below that
+/// do not say otherwise.
 template <class T>
 void gemm_wgmma_multicast(const T* a, const T* b, T* c, GemmShape shape, cudaStream_t stream);
 
@@ -60,9 +69,8 @@ void gemm_wgmma_l2_order(const T* a, const T* b, T* c, GemmShape shape, cudaStre
 template <class T>
 void gemm_wgmma_stmatrix(const T* a, const T* b, T* c, GemmShape shape, cudaStream_t stream);
 
-/// Every other turn goes through its tiles and terms backwards, so the L2 still has what it needs
-/// first. The order of an output's terms depends on its tile's turn, so on the shape and the number
-/// of multiprocessors.
+/// Every other group of tile rows goes through its columns backwards, and every other tile of a
+/// block through its terms, so the L2 still has what it needs first.
 template <class T>
 void gemm_wgmma_serpentine(const T* a, const T* b, T* c, GemmShape shape, cudaStream_t stream);
 
@@ -71,6 +79,11 @@ void gemm_wgmma_serpentine(const T* a, const T* b, T* c, GemmShape shape, cudaSt
 template <class T>
 void gemm_wgmma_dependent_launch(const T* a, const T* b, T* c, GemmShape shape,
                                  cudaStream_t stream);
+
+/// Alternative to gemm_wgmma_dependent_launch: the clusters start one after the other, over a
+/// sixteenth of a tile's time.
+template <class T>
+void gemm_wgmma_skewed(const T* a, const T* b, T* c, GemmShape shape, cudaStream_t stream);
 
 /// Alternative to gemm_wgmma_stmatrix: two consumers take turns, each with its own tile. Tiles of
 /// 256 x 128.
@@ -83,8 +96,8 @@ template <class T>
 void gemm_wgmma_split_k(const T* a, const T* b, T* c, GemmShape shape, cudaStream_t stream);
 
 /// The rung that suits the shape: gemm_wgmma_split_k, gemm_wgmma_dependent_launch or, between them,
-/// the latter with tiles of 64 x 64 (in clusters of two that share B), 64 x 128, 64 x 256, 128 x
-/// 128 or 128 x 192.
+/// the latter with tiles of 64 x 64 (in clusters of two that share B), 64 x 128 (in such clusters
+/// or alone), 64 x 256, 128 x 128 or 128 x 192.
 template <class T>
 void gemm_wgmma_best(const T* a, const T* b, T* c, GemmShape shape, cudaStream_t stream);
 
@@ -110,6 +123,21 @@ class GemmWgmmaStreamK {
   DeviceArray<unsigned> ready_;  ///< 0 before and after each launch
 };
 
+/// Clusters of four blocks that share B, and at the same time clusters of two on multiprocessors
+/// that are left over. Tiles of 512 x 256 and 256 x 256. T and the conditions are those of the
+/// launchers above. An object holds the second stream, of the device that is current at
+/// construction. One stream and one thread at a time.
+template <class T>
+class GemmWgmmaTwoSizes {
+ public:
+  /// Throws as the launchers.
+  void operator()(const T* a, const T* b, T* c, GemmShape shape, cudaStream_t stream);
+
+ private:
+  Stream branch_;
+  Event begun_{cudaEventDisableTiming}, ended_{cudaEventDisableTiming};
+};
+
 /// gemm_wgmma_dependent_launch with both inputs contiguous along k ("TN"), the only layout that
 /// wgmma accepts for these types: B is stored transposed, row-major [n,k]. In and Out are either
 /// float and float, multiplied as TF32 truncated to 11 bits; or __nv_fp8_e4m3 and __nv_bfloat16,
@@ -126,10 +154,10 @@ struct WgmmaRung {
   void (*launch)(const T* a, const T* b, T* c, GemmShape shape, cudaStream_t stream);
 };
 
-/// The ladder, slowest first; then an alternative rung, the kernel for few tiles and the choice by
-/// shape.
+/// The ladder, slowest first; then two alternative rungs, the kernel for few tiles and the choice
+/// by shape.
 template <class T>
-inline constexpr std::array<WgmmaRung<T>, 14> wgmma_ladder{{
+inline constexpr std::array<WgmmaRung<T>, 15> wgmma_ladder{{
     {"gemm_wgmma", gemm_wgmma},
     {"gemm_wgmma_large_tile", gemm_wgmma_large_tile},
     {"gemm_wgmma_producer", gemm_wgmma_producer},
@@ -141,6 +169,7 @@ inline constexpr std::array<WgmmaRung<T>, 14> wgmma_ladder{{
     {"gemm_wgmma_stmatrix", gemm_wgmma_stmatrix},
     {"gemm_wgmma_serpentine", gemm_wgmma_serpentine},
     {"gemm_wgmma_dependent_launch", gemm_wgmma_dependent_launch},
+    {"gemm_wgmma_skewed", gemm_wgmma_skewed},
     {"gemm_wgmma_ping_pong", gemm_wgmma_ping_pong},
     {"gemm_wgmma_split_k", gemm_wgmma_split_k},
     {"gemm_wgmma_best", gemm_wgmma_best},

@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <mutex>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 
 #include <warpgauge/cuda/arguments.hpp>
 #include <warpgauge/cuda/check.hpp>
@@ -37,8 +40,7 @@ void require_extents(const char* launcher, GemmShape shape, const WgmmaLaunch& l
 
 /// The fewest clusters that need no more turns than the most that fit. The last turn is then nearly
 /// full, and the unused multiprocessors save power.
-unsigned persistent_clusters(unsigned clusters, unsigned blocks_of_cluster) {
-  const unsigned at_once = std::max(sm_count() / blocks_of_cluster, 1U);
+unsigned persistent_clusters(unsigned clusters, unsigned at_once) {
   const unsigned turns = (clusters - 1) / at_once + 1;
   return (clusters - 1) / turns + 1;
 }
@@ -92,13 +94,22 @@ unsigned clusters_at_once(const WgmmaLaunch& launch, void (*kernel)(WgmmaArgumen
   if (cluster_blocks(launch) == 1) {
     return sm_count();
   }
+  // CUDA takes microseconds to answer. A kernel always has the same threads and shared memory.
+  static std::mutex mutex;
+  static std::map<std::tuple<int, void (*)(WgmmaArguments), unsigned>, unsigned> answers;
+  const std::scoped_lock lock(mutex);
+  unsigned& answer = answers[{current_device(), kernel, cluster_blocks(launch)}];
+  if (answer > 0) {
+    return answer;
+  }
   std::array<cudaLaunchAttribute, 2> attributes{};
   cudaLaunchConfig_t config = configuration_of(launch, kernel, attributes);
   config.gridDim = {cluster_blocks(launch), 1, 1};
   int clusters = 0;
   WARPGAUGE_CHECK(
       cudaOccupancyMaxActiveClusters(&clusters, reinterpret_cast<const void*>(kernel), &config));
-  return static_cast<unsigned>(clusters);
+  answer = static_cast<unsigned>(std::max(clusters, 1));
+  return answer;
 }
 
 void launch_wgmma(const WgmmaLaunch& launch, void (*kernel)(WgmmaArguments), const void* a,
@@ -126,7 +137,7 @@ void launch_wgmma(const WgmmaLaunch& launch, void (*kernel)(WgmmaArguments), con
   if (launch.split.clusters > 0) {
     clusters = launch.split.clusters;
   } else if (launch.persistent) {
-    clusters = persistent_clusters(tiles.blocks(), launch.cluster);
+    clusters = persistent_clusters(tiles.blocks(), clusters_at_once(launch, kernel));
   }
   std::array<cudaLaunchAttribute, 2> attributes{};
   cudaLaunchConfig_t config = configuration_of(launch, kernel, attributes);

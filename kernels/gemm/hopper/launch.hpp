@@ -12,10 +12,16 @@
 
 namespace warpgauge::kernels::hopper {
 
-/// What stream-K divides among its clusters, and where they pass on partial sums. See stream_k.cuh.
+/// Dynamic shared memory of a block on compute capability 9.0.
+inline constexpr unsigned most_shared_bytes = 232'448;
+
+/// The tiles that a launch divides otherwise than one for each cluster in turn.
 struct SplitTiles {
-  unsigned clusters = 0;  ///< to launch; 0 without stream-K
-  unsigned tiles = 0;     ///< whose stages all clusters share; they make the others whole
+  unsigned clusters = 0;  ///< to launch; 0: as many as the launch needs
+  /// The first ones: those whose stages all clusters share (stream_k.cuh), or those of the larger
+  /// clusters (two_sizes.cu).
+  unsigned tiles = 0;
+  // Where stream-K passes on partial sums.
   float* partial_sums = nullptr;
   unsigned* ready = nullptr;
 };
@@ -61,9 +67,10 @@ Tiles require_wgmma_shape(const WgmmaLaunch& launch, GemmShape shape);
 Tiles require_wgmma_product(const WgmmaLaunch& launch, const void* a, const void* b, const void* c,
                             GemmShape shape);
 
-/// How many clusters the device runs at once, for a kernel of one block per multiprocessor: fewer
-/// than its multiprocessors hold, because those of a cluster belong to one group of them (30
-/// clusters of four on an H200 of 132 multiprocessors). Throws std::runtime_error if CUDA fails.
+/// How many clusters the current device runs at once, for a kernel of one block per multiprocessor:
+/// fewer than its multiprocessors hold, because those of a cluster belong to one group of them (30
+/// clusters of four on an H200 of 132 multiprocessors). Asks CUDA once for each kernel, number of
+/// blocks and device. Throws std::runtime_error if CUDA fails.
 unsigned clusters_at_once(const WgmmaLaunch& launch, void (*kernel)(WgmmaArguments));
 
 /// Launches kernel(WgmmaArguments) with tensor maps of a, b and c. All boxes are 128 bytes wide;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ping-pong, the alternative last rung: two consumers each make their own 128 x 128 tile and take
+// Ping-pong, an alternative to stmatrix: two consumers each make their own 128 x 128 tile and take
 // turns at the tensor cores, so that one stores while the other multiplies. Each loaded byte is
-// used in 85 operations instead of 128. Bound by the L2 if that reuse is too low, otherwise as the
-// rung before.
+// used in 85 operations instead of 128. Bound by the L2 if that reuse is too low, otherwise as
+// stmatrix.
 #include "kernels/gemm/hopper/hopper.hpp"
 #include "kernels/gemm/hopper/ping_pong.cuh"
 

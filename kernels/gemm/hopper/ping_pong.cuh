@@ -10,10 +10,10 @@ inline constexpr unsigned ping_pong_consumers = 2;
 
 /// The tiles of a block alternate between its consumers; the ring's stages follow that order.
 ///
-/// Turns: a consumer multiplies a whole tile before the other one begins. Otherwise both would take
-/// half as long again and store at the same time. Each warp of one consumer arrives at the `turn`
-/// barrier of the other once it has issued all products of its tile. For its first turn, the first
-/// consumer waits for the phase before the first, which counts as complete.
+/// Turns: a consumer multiplies a whole tile before the other one begins. Otherwise both would
+/// share the tensor cores, take twice as long and store at the same time. Each warp of one consumer
+/// arrives at the `turn` barrier of the other once it has issued all products of its tile. For its
+/// first turn, the first consumer waits for the phase before the first, which counts as complete.
 template <class T, class Tile, class Store, class Order, unsigned Cluster>
 __global__ __launch_bounds__(
     (ping_pong_consumers + 1) * warpgroup_threads,
@@ -86,7 +86,7 @@ void launch_ping_pong(const char* launcher, const T* a, const T* b, T* c, GemmSh
                       cudaStream_t stream) {
   constexpr unsigned bytes =
       ping_pong_consumers * (Store::bytes + barrier_bytes) + Tile::ring_bytes;
-  static_assert(bytes <= 232'448, "of compute capability 9.0");
+  static_assert(bytes <= most_shared_bytes);
   launch_wgmma({.launcher = launcher,
                 .tile_rows = Tile::m,
                 .tile_columns = Tile::n,

@@ -42,6 +42,7 @@ __global__ __launch_bounds__(
 template <class T, class Tile, class Roles>
 void launch_ring(const char* launcher, const T* a, const T* b, T* c, GemmShape shape,
                  cudaStream_t stream) {
+  static_assert(Tile::ring_bytes <= most_shared_bytes);
   launch_wgmma({.launcher = launcher,
                 .tile_rows = Tile::m,
                 .tile_columns = Tile::n,

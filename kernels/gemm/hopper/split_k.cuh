@@ -36,7 +36,7 @@ __global__ __launch_bounds__(
   const unsigned row = tile % arguments.tile_rows * Tile::m;
   const unsigned column = tile / arguments.tile_rows * Tile::n;
   const unsigned all = stages_of(arguments.k);
-  const unsigned longer = all % split;  // blocks with one stage more
+  const unsigned longer = all % split;  // blocks with one more stage
   const unsigned first = rank * (all / split) + min(rank, longer);
   const unsigned stages = all / split + (rank < longer ? 1 : 0);
   ring.init();
@@ -109,6 +109,7 @@ __global__ __launch_bounds__(
 /// How the terms of a tile are split.
 template <class Tile>
 WgmmaLaunch split_k_launch(const char* launcher, unsigned splits) {
+  static_assert(Tile::ring_bytes <= most_shared_bytes);
   return {.launcher = launcher,
           .tile_rows = Tile::m,
           .tile_columns = Tile::n,
@@ -120,7 +121,7 @@ WgmmaLaunch split_k_launch(const char* launcher, unsigned splits) {
 
 /// Launches with the tile and the number of splits by which the most blocks work at once. If
 /// several do, with the fewest splits, because these exchange the fewest sums. A split has at least
-/// four stages.
+/// four stages. If no tile's blocks all run at once, launches the first tile without splits.
 template <class T, class... Tiles>
 void launch_split_k(const char* launcher, const T* a, const T* b, T* c, GemmShape shape,
                     cudaStream_t stream) {

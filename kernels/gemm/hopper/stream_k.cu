@@ -28,7 +28,7 @@ struct StreamK {
 
   static WgmmaLaunch launch(SplitTiles split = {}) {
     constexpr unsigned bytes = Tile::ring_bytes + Tile::consumers * Store::bytes;
-    static_assert(bytes <= 232'448, "of compute capability 9.0");
+    static_assert(bytes <= most_shared_bytes);
     return {.launcher = stream_k_launcher,
             .tile_rows = Tile::m,
             .tile_columns = Tile::n,
@@ -77,12 +77,13 @@ GemmWgmmaStreamK<T>::GemmWgmmaStreamK(GemmShape shape) : shape_(shape) {
   require_terms(hopper::stream_k_launcher, shape);
   hopper::require_wgmma_shape(
       {.launcher = hopper::stream_k_launcher, .tile_rows = 64, .tile_columns = 128}, shape);
+  hopper::require_wgmma(hopper::stream_k_launcher);
   hopper::with_tile_for(shape, [&](auto choice) {
     using Config = hopper::StreamK<decltype(choice)>;
     using Tile = typename Config::Tile;
     const unsigned tiles = hopper::require_wgmma_shape(Config::launch(), shape).blocks();
     const auto stages = static_cast<unsigned>((shape.k - 1) / Tile::terms + 1);
-    const unsigned at_once = std::max(sm_count() / Config::cluster, 1U);
+    const unsigned at_once = hopper::clusters_at_once(Config::launch(), Config::template kernel<T>);
     const hopper::SplitTiles split = hopper::split_of(tiles, stages, at_once);
     clusters_ = split.clusters;
     split_tiles_ = split.tiles;

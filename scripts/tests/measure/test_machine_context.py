@@ -88,3 +88,15 @@ def test_without_a_build_the_programs_are_taken_to_be_of_this_commit(clone: GitR
     clone.bench("--processes=3", "--no-build")
     assert f"build/release is assumed to be a build of commit {head[:10]}" in (clone.output()[1])
     assert measured(clone) == (head, "false")
+
+
+@pytest.mark.parametrize(
+    ("cpuinfo", "model"),
+    [
+        ("processor\t: 0\nmodel name\t: Xeon 8480\n\nmodel name\t: Xeon 8480\n", "Xeon 8480"),
+        ("CPU implementer\t: 0x41\nCPU part\t: 0xd4f\n", "implementer 0x41 part 0xd4f"),
+        ("", ""),
+    ],
+)
+def test_a_processor_is_its_model_or_on_arm_its_maker_and_part(cpuinfo: str, model: str) -> None:
+    assert machine_context.cpu_model(cpuinfo) == model

@@ -66,13 +66,20 @@ def require_committed(source: Mapping[str, str]) -> None:
         raise UserError("--record needs a committed tree: commit or stash your changes first")
 
 
+def cpu_model(cpuinfo: str) -> str:
+    """Return the processor by the text of /proc/cpuinfo, as programs do; "" if it does not say."""
+    facts = dict(re.findall(r"(?m)^(model name|CPU \w+)[ \t]*: *(.+)", cpuinfo))
+    if "model name" in facts or "CPU part" not in facts:
+        return facts.get("model name", "").strip()
+    return f"implementer {facts.get('CPU implementer', '')} part {facts['CPU part']}"
+
+
 def machine() -> dict[str, str]:
     """Return boot, kernel and CPU, under the keys that programs use."""
-    model = re.search(r"^model name[ \t]*:(.+)", _text("/proc/cpuinfo"), re.MULTILINE)
     found = {
         "boot_id": _text("/proc/sys/kernel/random/boot_id"),
         "kernel_release": platform.release(),
-        "cpu_model": model[1].strip() if model else platform.machine(),
+        "cpu_model": cpu_model(_text("/proc/cpuinfo")) or platform.machine(),
     }
     return {key: value for key, value in found.items() if value}
 

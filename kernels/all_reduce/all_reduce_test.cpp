@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every way of the all-reduce gives the reference's sums on all ranks, launched and replayed.
+#include "kernels/all_reduce/all_reduce.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+
+#include <warpgauge/cuda/current_device.hpp>
+#include <warpgauge/cuda/elements.hpp>
+#include <warpgauge/cuda/sm_clock.hpp>
+#include <warpgauge/testing/under_sanitizer.hpp>
+#include "kernels/device_test.hpp"
+
+namespace warpgauge::kernels {
+namespace {
+
+/// Lets the current device access the memory of `other`; false if CUDA does not.
+bool reaches(int other) {
+  int possible = 0;
+  WARPGAUGE_CHECK(cudaDeviceCanAccessPeer(&possible, current_device(), other));
+  if (possible == 0) {
+    return false;
+  }
+  const cudaError_t code = cudaDeviceEnablePeerAccess(other, 0);
+  static_cast<void>(cudaGetLastError());
+  return code == cudaSuccess || code == cudaErrorPeerAccessAlreadyEnabled;
+}
+
+/// A rank's data and stream, on the device that is current at construction.
+template <class T>
+struct Rank {
+  explicit Rank(std::size_t count) : host(count), input(count), output(count) {}
+
+  /// Other inputs; the output becomes NaN again.
+  void renew(unsigned seed) {
+    host = random_values_as<T>(host.size(), seed);
+    const std::size_t bytes = host.size() * sizeof(T);
+    WARPGAUGE_CHECK(
+        cudaMemcpyAsync(input.data(), host.data(), bytes, cudaMemcpyDefault, stream.get()));
+    WARPGAUGE_CHECK(cudaMemsetAsync(output.data(), 0xFF, bytes, stream.get()));
+    stream.synchronize();
+  }
+
+  std::vector<T> host;
+  DeviceArray<T> input;
+  GuardedOutput<T> output;
+  DeviceArray<std::uint32_t> flags = zeroed<std::uint32_t>(all_reduce_flags);
+  DeviceArray<FlaggedWords> inbox = zeroed<FlaggedWords>(all_reduce_inbox);
+  Stream stream;
+  std::optional<ExecutableGraph> graph;
+};
+
+template <class T>
+using Ranks = std::vector<std::unique_ptr<Rank<T>>>;
+
+/// The ranks take turns on the visible devices, so that one device is enough.
+class AllReduceTest : public DeviceTest {
+ protected:
+  /// Streams that share one of the default eight hardware queues would wait for each other.
+  static void SetUpTestSuite() { setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1); }
+
+  void SetUp() override {
+    DeviceTest::SetUp();
+    if (IsSkipped()) {
+      return;
+    }
+    if (under_sanitizer()) {
+      GTEST_SKIP() << "a sanitizer runs one kernel at a time";
+    }
+    WARPGAUGE_CHECK(cudaGetDeviceCount(&devices_));
+    for (int device = 0; device < devices_; ++device) {
+      const OnDevice on(device);
+      for (int other = 0; other < devices_; ++other) {
+        if (other != device && !reaches(other)) {
+          GTEST_SKIP() << "no usable GPU: CUDA has no peer access between all of them";
+        }
+      }
+      load_all_reduce();
+    }
+  }
+
+  template <class T>
+  void expect_sums(unsigned ranks, std::size_t count) const {
+    Ranks<T> all;
+    for_each(ranks, [&](unsigned) { all.push_back(std::make_unique<Rank<T>>(count)); });
+    AllReduce<T> call{};
+    call.ranks = ranks;
+    call.count = count;
+    for (unsigned rank = 0; rank < ranks; ++rank) {
+      call.inputs[rank] = all[rank]->input.data();
+      call.outputs[rank] = all[rank]->output.data();
+      call.flags[rank] = all[rank]->flags.data();
+      call.inboxes[rank] = all[rank]->inbox.data();
+    }
+    for (const AllReduceWay<T>& way : all_reduce_ways<T>) {
+      SCOPED_TRACE(::testing::Message()
+                   << way.name << ", " << ranks << " ranks, " << count << " elements");
+      if (count * sizeof(T) > way.most_bytes) {
+        continue;
+      }
+      const auto launch = [&](unsigned rank) {
+        AllReduce<T> own = call;
+        own.rank = rank;
+        way.launch(own, all[rank]->stream.get());
+      };
+      for_each(ranks, [&](unsigned rank) {
+        const cudaStream_t stream = all[rank]->stream.get();
+        all[rank]->graph.emplace(Graph::capture(stream, [&] { launch(rank); }), stream);
+      });
+      // Flags that a call leaves must not let the next one pass.
+      for (int round = 0; round < 3; ++round) {
+        expect_sums_by(all, launch);
+        expect_sums_by(all,
+                       [&](unsigned rank) { all[rank]->graph->launch(all[rank]->stream.get()); });
+      }
+    }
+  }
+
+  /// Calls use(rank), with its device current.
+  template <class Use>
+  void for_each(std::size_t ranks, const Use& use) const {
+    for (unsigned rank = 0; rank < ranks; ++rank) {
+      const OnDevice on(static_cast<int>(rank) % devices_);
+      use(rank);
+    }
+  }
+
+ private:
+  template <class T, class Launch>
+  void expect_sums_by(const Ranks<T>& all, const Launch& launch) const {
+    static unsigned seed = 0;
+    std::vector<double> expected(all.front()->host.size());
+    for_each(all.size(), [&](unsigned rank) {
+      all[rank]->renew(++seed);
+      std::transform(expected.begin(), expected.end(), all[rank]->host.begin(), expected.begin(),
+                     [](double sum, T value) { return sum + static_cast<double>(value); });
+    });
+    for_each(all.size(), launch);
+    for_each(all.size(), [&](unsigned rank) { all[rank]->stream.synchronize(); });
+    const double sums =
+        2.0 * static_cast<double>(all.size()) * std::numeric_limits<float>::epsilon();
+    for_each(all.size(), [&](unsigned rank) {
+      SCOPED_TRACE(rank);
+      expect_within(all[rank]->output.values(), expected,
+                    [=](double value) { return sums + unit_roundoff<T> * std::abs(value); });
+    });
+  }
+
+  int devices_ = 0;
+};
+
+// One pack; shares that are empty, or shorter for the last rank; edges of blocks.
+TEST_F(AllReduceTest, FewElementsAreAddedUpOnAllRanks) {
+  for (unsigned ranks = 2; ranks <= most_ranks; ++ranks) {
+    for (const std::size_t count : {8, 72, 4096, 8 * 513, 1 << 15}) {
+      expect_sums<float>(ranks, count);
+      expect_sums<__nv_bfloat16>(ranks, count);
+    }
+  }
+}
+
+// The most blocks, each with several packs a thread. Two ranks' blocks run at once on one device.
+TEST_F(AllReduceTest, ManyElementsAreAddedUpOnAllRanks) {
+  expect_sums<float>(2, (1 << 20) + 4);
+  expect_sums<__nv_bfloat16>(2, (1 << 21) + 8);
+}
+
+// One rank alone adds nothing, and waits for nobody.
+TEST_F(AllReduceTest, OneRankCopies) {
+  expect_sums<float>(1, 516);
+  expect_sums<__nv_bfloat16>(1, 520);
+}
+
+// Each rank reads what another one, later than itself, wrote before the barrier.
+TEST_F(AllReduceTest, TheBarrierWaitsForTheLastRank) {
+  constexpr unsigned ranks = 4;
+  Ranks<float> all;
+  AllReduce<float> call{};
+  call.ranks = ranks;
+  for_each(ranks, [&](unsigned rank) {
+    all.push_back(std::make_unique<Rank<float>>(1));
+    all[rank]->renew(rank);
+    warpgauge::detail::delay(0, all[rank]->stream.get());  // loads it
+    all[rank]->stream.synchronize();
+    call.flags[rank] = all[rank]->flags.data();
+  });
+  const auto copy = [](float* to, const float* from, cudaStream_t stream) {
+    WARPGAUGE_CHECK(cudaMemcpyAsync(to, from, sizeof(float), cudaMemcpyDefault, stream));
+  };
+  for_each(ranks, [&](unsigned rank) {
+    const cudaStream_t stream = all[rank]->stream.get();
+    call.rank = rank;
+    warpgauge::detail::delay(rank * 1'000'000, stream);
+    copy(all[rank]->output.data(), all[rank]->input.data(), stream);
+    all_reduce_barrier(call, stream);
+    copy(all[rank]->input.data(), all[(rank + 1) % ranks]->output.data(), stream);
+  });
+  for_each(ranks, [&](unsigned rank) { all[rank]->stream.synchronize(); });
+  for (unsigned rank = 0; rank < ranks; ++rank) {
+    expect_same(all[rank]->input.download(stream()), {all[(rank + 1) % ranks]->host.front()});
+  }
+}
+
+}  // namespace
+}  // namespace warpgauge::kernels
