@@ -15,7 +15,7 @@ inline constexpr unsigned both_blocks = 0b11;
 
 /// Allocates `Columns` columns (a power of two from 32) of 128 lanes of 32 bits in the tensor
 /// memory of both blocks, and writes their address to shared memory. Call from one warp of each
-/// block, and release them as well.
+/// block, the same of both and after both have started, and release them as well.
 template <unsigned Columns>
 __device__ inline void allocate_tensor_memory(unsigned to) {
   asm volatile("tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [%0], %1;" ::"r"(to),

@@ -84,6 +84,7 @@ __global__ __cluster_dims__(2, 1, 1)
     prefetch_map(arguments.b_map);
     prefetch_map(arguments.c_map);
   }
+  exchange_in_cluster();  // both blocks run, as allocating in both requires
   if (warp == 2) {
     allocate_tensor_memory<tile_n>(allocated);
   }
