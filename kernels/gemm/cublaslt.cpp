@@ -237,11 +237,11 @@ struct CublasLtGemm<In, Out>::Plan {
                                         : create_layout(cuda_type<In>(), shape.n, shape.k)),
         a(create_layout(cuda_type<In>(), shape.k, shape.m)),
         c(create_layout(cuda_type<Out>(), shape.n, shape.m)) {
+    scale_by_one(shape);
     if (sums == Fp8Sums::fp32_scaled) {
       some_scales = DeviceArray<float>(std::max(shape.m, shape.n) * (shape.k / scaled_terms));
       set_scales(operation.get(), some_scales.data(), some_scales.data());
     }
-    scale_by_one(shape);
     const Preference preference = create_preference(workspace_bytes);
     constexpr int most = 16;
     std::array<cublasLtMatmulHeuristicResult_t, most> candidates{};
@@ -273,15 +273,11 @@ struct CublasLtGemm<In, Out>::Plan {
       const Stream stream;
       factors.fill_bytes(Numbers<In>::one, stream.get());
       stream.synchronize();
-      const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto& value) {
-        check_lt("cublasLtMatmulDescSetAttribute",
-                 cublasLtMatmulDescSetAttribute(operation.get(), attribute, &value, sizeof(value)));
-      };
       const void* const first = factors.data();
-      set(a_scale_mode, Numbers<In>::scale_mode);
-      set(b_scale_mode, Numbers<In>::scale_mode);
-      set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, first);
-      set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, first);
+      set_attribute(operation.get(), a_scale_mode, Numbers<In>::scale_mode);
+      set_attribute(operation.get(), b_scale_mode, Numbers<In>::scale_mode);
+      set_attribute(operation.get(), CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, first);
+      set_attribute(operation.get(), CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, first);
     }
   }
 
@@ -333,9 +329,9 @@ struct CublasLtGemm<In, Out>::Plan {
     return candidates[static_cast<std::size_t>(std::ranges::min_element(best) - best.begin())].algo;
   }
 
-  DeviceArray<std::byte> workspace;  // first, and so freed last
-  DeviceArray<float> some_scales;    // for the choice of an algorithm
-  DeviceArray<unsigned char> factors;
+  DeviceArray<std::byte> workspace;    // first, and so freed last
+  DeviceArray<unsigned char> factors;  // of blocks: see scale_by_one()
+  DeviceArray<float> some_scales;      // for the choice of an algorithm
   LtHandle handle;
   Operation operation;
   Layout b, a, c;

@@ -61,17 +61,16 @@ enum class Fp8Sums : std::uint8_t {
 /// Fp8Sums says, from ScaledE4m3 or from E2m1Pair, all with scale factors 1. A is row-major [m,k],
 /// C row-major [m,n], B as GemmB says. Tensor cores take 8 bits and less only if both inputs are
 /// contiguous along k, so these need GemmB::transposed ("TN", cuBLASLt documentation,
-/// "cublasLtMatmul()"). An object is for one
-/// shape: the algorithm is chosen at construction. It holds a workspace on the device that is
-/// current then. A graph of its calls uses the workspace and must not outlive the object. One
-/// stream and one thread at a time.
+/// "cublasLtMatmul()"). An object is for one shape: the algorithm is chosen at construction. It
+/// holds a workspace on the device that is current then. A graph of its calls uses the workspace
+/// and must not outlive the object. One stream and one thread at a time.
 template <class In, class Out>
 class CublasLtGemm {
  public:
   /// Throws std::invalid_argument if k = 0, if k or n numbers of In are not a multiple of 16 bytes,
   /// if scaled k is not a multiple of 512, or for 0 bytes of workspace; std::runtime_error if the
-  /// device does not multiply In on tensor cores or cuBLASLt knows no algorithm. LtChoice::fastest
-  /// waits for the device.
+  /// device does not multiply In on tensor cores or cuBLASLt knows no algorithm.
+  /// LtChoice::fastest waits for the device.
   explicit CublasLtGemm(GemmShape shape, GemmB layout, LtChoice choice = LtChoice::first,
                         Fp8Sums sums = Fp8Sums::fp32,
                         std::size_t workspace_bytes = CublasGemm::default_workspace_bytes);
