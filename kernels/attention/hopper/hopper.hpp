@@ -17,7 +17,7 @@ void attention_ping_pong(const __nv_bfloat16* q, const __nv_bfloat16* k, const _
                          __nv_bfloat16* out, AttentionShape shape, cudaStream_t stream);
 
 /// The same with wider tiles of keys, unless causal.
-void attention_wide_keys(const __nv_bfloat16* q, const __nv_bfloat16* k, const __nv_bfloat16* v,
+void attention_large_tiles(const __nv_bfloat16* q, const __nv_bfloat16* k, const __nv_bfloat16* v,
                          __nv_bfloat16* out, AttentionShape shape, cudaStream_t stream);
 
 }  // namespace warpgauge::kernels

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel in which two warpgroups take turns; ping_pong.cu says why.
+// The kernel in which warpgroups take turns; ping_pong.cu says why.
 #pragma once
 
 #include "kernels/attention/hopper/tiles.cuh"
@@ -21,19 +21,21 @@ __device__ inline void for_each_query_tile(const AttentionSizes& sizes, const Bo
   }
 }
 
-/// The turns of two warpgroups: each waits at a barrier of its own for the arrival of the other.
-/// Both take as many turns, and the second arrives first, so the first begins.
+/// The turns of warpgroups: each waits at a barrier of its own for the arrival of the one before.
+/// All take as many turns, and the last arrives first, so the first begins.
+template <unsigned Count>
 struct Turns {
-  unsigned own, other;  ///< numbers of barriers
+  unsigned own, next;  ///< numbers of barriers
   static constexpr unsigned threads = 2 * warpgroup_threads;
 
-  __device__ explicit Turns(unsigned warpgroup) : own(1 + warpgroup), other(2 - warpgroup) {
-    if (warpgroup == 1) {
+  __device__ explicit Turns(unsigned warpgroup)
+      : own(1 + warpgroup), next(1 + (warpgroup + 1) % Count) {
+    if (warpgroup == Count - 1) {
       pass();
     }
   }
   __device__ void take() const { synchronize_threads<threads>(own); }
-  __device__ void pass() const { arrive_for_threads<threads>(other); }
+  __device__ void pass() const { arrive_for_threads<threads>(next); }
   /// Call at the end: the first meets the arrival of the last turn.
   __device__ void finish(unsigned warpgroup) const {
     if (warpgroup == 0) {
@@ -45,7 +47,8 @@ struct Turns {
 template <class Tile>
 __global__ __launch_bounds__(Tile::threads, 1) void attention_ping_pong_kernel(
     const __grid_constant__ AttentionArguments arguments) {
-  static_assert(Tile::consumers == 2);
+  // What the producers release, consumers claim.
+  constexpr unsigned registers = Tile::consumers == 2 ? 240 : 160;
   const AttentionMemory<Tile> memory = attention_memory<Tile>();
   memory.init();
   RingPlace<Tile::q_stages> q;
@@ -60,8 +63,8 @@ __global__ __launch_bounds__(Tile::threads, 1) void attention_ping_pong_kernel(
     }
     return;
   }
-  claim_registers<240>();
-  const Turns turns(warpgroup);
+  claim_registers<registers>();
+  const Turns<Tile::consumers> turns(warpgroup);
   RingPlace<Tile::stages> k;
   RingPlace<Tile::stages> v;
   for_each_query_tile<Tile::queries>(arguments.sizes, [&](const QueryTile& tile) {
