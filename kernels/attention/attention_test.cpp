@@ -205,21 +205,25 @@ TEST_F(AttentionTest, ScoresOfZeroGiveTheMean) {
 }
 
 TEST_F(AttentionTest, NanInAQueryShowsInItsResultAlone) {
-  constexpr AttentionShape shape{1, 200, 2, 1, 128, true};
-  constexpr std::size_t row = 150 * 2 + 1;  // query 150 of head 1
-  const Inputs in(shape, 1);
-  Values host_q = in.host_q;
-  host_q[row * shape.head_size + 17] = bf16(NAN);
-  const DeviceArray<bf16> q(host_q);
-  for (const Rung& rung : rungs()) {
-    SCOPED_TRACE(rung.name);
-    GuardedOutput<bf16> out(query_elements(shape));
-    rung.launch(q.data(), in.k.data(), in.v.data(), out.data(), shape, stream());
-    synchronize();
-    const Values values = out.values();
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      ASSERT_FALSE(GuardedOutput<bf16>::is_poison(values[i])) << i << " is not written";
-      ASSERT_EQ(std::isnan(static_cast<float>(values[i])), i / shape.head_size == row) << i;
+  for (const AttentionShape shape :
+       {AttentionShape{1, 200, 2, 1, 64, false}, AttentionShape{1, 200, 2, 1, 128, false},
+        AttentionShape{1, 200, 2, 1, 128, true}}) {
+    SCOPED_TRACE(::testing::Message() << shape);
+    constexpr std::size_t row = 150 * 2 + 1;  // query 150 of head 1
+    const Inputs in(shape, 1);
+    Values host_q = in.host_q;
+    host_q[row * shape.head_size + 17] = bf16(NAN);
+    const DeviceArray<bf16> q(host_q);
+    for (const Rung& rung : rungs()) {
+      SCOPED_TRACE(rung.name);
+      GuardedOutput<bf16> out(query_elements(shape));
+      rung.launch(q.data(), in.k.data(), in.v.data(), out.data(), shape, stream());
+      synchronize();
+      const Values values = out.values();
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        ASSERT_FALSE(GuardedOutput<bf16>::is_poison(values[i])) << i << " is not written";
+        ASSERT_EQ(std::isnan(static_cast<float>(values[i])), i / shape.head_size == row) << i;
+      }
     }
   }
 }
