@@ -20,6 +20,7 @@ struct AttentionLaunch {
   unsigned tile_queries, tile_keys;
   unsigned threads;  ///< of a block
   unsigned shared_bytes;
+  unsigned cluster = 1;     ///< blocks; the tiles of a head must be a multiple
   bool persistent = false;  ///< at most one block per multiprocessor
 };
 
