@@ -28,4 +28,9 @@ void launch_attention(const AttentionLaunch& launch, void (*kernel)(AttentionArg
                       const __nv_bfloat16* q, const __nv_bfloat16* k, const __nv_bfloat16* v,
                       __nv_bfloat16* out, AttentionShape shape, cudaStream_t stream);
 
+/// As attention_large_tiles(). `launcher` begins the messages.
+void launch_large_tiles(const char* launcher, const __nv_bfloat16* q, const __nv_bfloat16* k,
+                        const __nv_bfloat16* v, __nv_bfloat16* out, AttentionShape shape,
+                        cudaStream_t stream);
+
 }  // namespace warpgauge::kernels::hopper

@@ -10,12 +10,13 @@ namespace warpgauge::kernels {
 void attention_multicast(const __nv_bfloat16* q, const __nv_bfloat16* k, const __nv_bfloat16* v,
                          __nv_bfloat16* out, AttentionShape shape, cudaStream_t stream) {
   using Tile = hopper::AttentionTile<128, 176, 1, 2, 2>;
+  constexpr const char* launcher = "attention_multicast";
   const std::size_t tiles = (shape.length + Tile::queries - 1) / Tile::queries;
   if (has_no_elements(shape) || shape.causal || shape.head_size != Tile::d || tiles % 2 != 0) {
-    attention_large_tiles(q, k, v, out, shape, stream);
+    hopper::launch_large_tiles(launcher, q, k, v, out, shape, stream);
     return;
   }
-  hopper::launch_ping_pong<Tile>("attention_multicast", q, k, v, out, shape, stream);
+  hopper::launch_ping_pong<Tile>(launcher, q, k, v, out, shape, stream);
 }
 
 }  // namespace warpgauge::kernels
