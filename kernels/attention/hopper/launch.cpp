@@ -26,8 +26,15 @@ void launch_attention(const AttentionLaunch& launch, void (*kernel)(AttentionArg
                                      .v = map(v, shape.kv_heads, launch.tile_keys),
                                      .out = out,
                                      .sizes = sizes_of(shape)};
-  const unsigned at_once = sm_count() / launch.cluster * launch.cluster;
-  launch_clusters({.blocks = launch.persistent ? std::min(tiles, at_once) : tiles,
+  unsigned clusters = tiles / launch.cluster;
+  if (launch.persistent) {
+    const unsigned at_once = sm_count() / launch.cluster;
+    // Fewer need as many turns, if tiles are alike: the last turn is then nearly full, and the
+    // unused multiprocessors save power.
+    const unsigned turns = (clusters - 1) / at_once + 1;
+    clusters = shape.causal ? std::min(clusters, at_once) : (clusters - 1) / turns + 1;
+  }
+  launch_clusters({.blocks = clusters * launch.cluster,
                    .cluster = launch.cluster,
                    .threads = launch.threads,
                    .shared_bytes = launch.shared_bytes},
