@@ -65,6 +65,17 @@ std::vector<T> random_values_as(std::size_t n, unsigned seed) {
   return {values.begin(), values.end()};
 }
 
+/// For references on the host, which would convert an element for each of its uses.
+template <class T>
+std::vector<double> doubles_of(const std::vector<T>& values) {
+  std::vector<double> doubles;
+  doubles.reserve(values.size());
+  for (const T value : values) {
+    doubles.push_back(static_cast<double>(value));
+  }
+  return doubles;
+}
+
 /// n integers from -8 to 8 as T. Every floating-point type holds them exactly.
 template <class T>
 std::vector<T> small_integers(std::size_t n, unsigned seed) {

@@ -30,7 +30,8 @@ const std::vector<Rung>& rungs() {
                                      {"attention_mma", attention_mma},
                                      {"attention_wgmma", attention_wgmma},
                                      {"attention_ping_pong", attention_ping_pong},
-                                     {"attention_wide_keys", attention_wide_keys}};
+                                     {"attention_large_tiles", attention_large_tiles},
+                                     {"attention_multicast", attention_multicast}};
   return all;
 }
 

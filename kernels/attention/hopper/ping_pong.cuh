@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel in which two warpgroups take turns; ping_pong.cu says why.
+// The kernel in which warpgroups take turns; ping_pong.cu says why.
 #pragma once
 
 #include "kernels/attention/hopper/tiles.cuh"
@@ -21,19 +21,21 @@ __device__ inline void for_each_query_tile(const AttentionSizes& sizes, const Bo
   }
 }
 
-/// The turns of two warpgroups: each waits at a barrier of its own for the arrival of the other.
-/// Both take as many turns, and the second arrives first, so the first begins.
+/// The turns of warpgroups: each waits at a barrier of its own for the arrival of the one before.
+/// All take as many turns, and the last arrives first, so the first begins.
+template <unsigned Count>
 struct Turns {
-  unsigned own, other;  ///< numbers of barriers
+  unsigned own, next;  ///< numbers of barriers
   static constexpr unsigned threads = 2 * warpgroup_threads;
 
-  __device__ explicit Turns(unsigned warpgroup) : own(1 + warpgroup), other(2 - warpgroup) {
-    if (warpgroup == 1) {
+  __device__ explicit Turns(unsigned warpgroup)
+      : own(1 + warpgroup), next(1 + (warpgroup + 1) % Count) {
+    if (warpgroup == Count - 1) {
       pass();
     }
   }
   __device__ void take() const { synchronize_threads<threads>(own); }
-  __device__ void pass() const { arrive_for_threads<threads>(other); }
+  __device__ void pass() const { arrive_for_threads<threads>(next); }
   /// Call at the end: the first meets the arrival of the last turn.
   __device__ void finish(unsigned warpgroup) const {
     if (warpgroup == 0) {
@@ -45,7 +47,8 @@ struct Turns {
 template <class Tile>
 __global__ __launch_bounds__(Tile::threads, 1) void attention_ping_pong_kernel(
     const __grid_constant__ AttentionArguments arguments) {
-  static_assert(Tile::consumers == 2);
+  // What the producers release, consumers claim.
+  constexpr unsigned registers = Tile::consumers == 2 ? 240 : 160;
   const AttentionMemory<Tile> memory = attention_memory<Tile>();
   memory.init();
   RingPlace<Tile::q_stages> q;
@@ -57,11 +60,14 @@ __global__ __launch_bounds__(Tile::threads, 1) void attention_ping_pong_kernel(
       for_each_query_tile<Tile::queries>(arguments.sizes, [&](const QueryTile& tile) {
         load_query_tile(arguments, memory, q, place, tile);
       });
+      if constexpr (Tile::cluster > 1) {
+        memory.drain(place);
+      }
     }
     return;
   }
-  claim_registers<240>();
-  const Turns turns(warpgroup);
+  claim_registers<registers>();
+  const Turns<Tile::consumers> turns(warpgroup);
   RingPlace<Tile::stages> k;
   RingPlace<Tile::stages> v;
   for_each_query_tile<Tile::queries>(arguments.sizes, [&](const QueryTile& tile) {
@@ -82,7 +88,7 @@ __global__ __launch_bounds__(Tile::threads, 1) void attention_ping_pong_kernel(
     multiply_keys<Tile>(scores, queries, memory.k(k));
     wait_for_products<0>();
     pin_sums(scores);
-    release(memory.k_empty(k));
+    release<Tile::cluster>(memory.k_empty(k));
     k.advance();
     hide_keys(scores[0], arguments.sizes, (tiles - 1) * Tile::keys, row);
     softmax.add(scores[0], correction);
@@ -104,7 +110,7 @@ __global__ __launch_bounds__(Tile::threads, 1) void attention_ping_pong_kernel(
       turns.pass();
       wait_for_products<1>();
       pin_sums(scores);
-      release(memory.k_empty(k));
+      release<Tile::cluster>(memory.k_empty(k));
       k.advance();
       softmax.add(scores[0], correction);
       pin_sums(scores);
@@ -114,7 +120,7 @@ __global__ __launch_bounds__(Tile::threads, 1) void attention_ping_pong_kernel(
       }
       wait_for_products<0>();
       pin_sums(out);
-      release(memory.v_empty(v));
+      release<Tile::cluster>(memory.v_empty(v));
       v.advance();
       round_powers(powers, scores[0]);
       correct(out[0], correction);
@@ -128,7 +134,7 @@ __global__ __launch_bounds__(Tile::threads, 1) void attention_ping_pong_kernel(
     multiply_values<Tile>(out, powers, memory.v(v));
     wait_for_products<0>();
     pin_sums(out);
-    release(memory.v_empty(v));
+    release<Tile::cluster>(memory.v_empty(v));
     v.advance();
     store_rows(arguments.out, arguments.sizes, tile, row, out[0], softmax.sums);
   });
@@ -144,6 +150,7 @@ void launch_ping_pong(const char* launcher, const __nv_bfloat16* q, const __nv_b
                     .tile_keys = Tile::keys,
                     .threads = Tile::threads,
                     .shared_bytes = Tile::shared_bytes,
+                    .cluster = Tile::cluster,
                     .persistent = true},
                    attention_ping_pong_kernel<Tile>, q, k, v, out, shape, stream);
 }

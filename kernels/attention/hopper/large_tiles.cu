@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tiles as large as registers hold, unless causal. With d = 128: 176 keys instead of 128, so fewer
+// turns, maxima and corrections for the same products; shared memory then has room for one tile of
+// queries. With d = 64, 2^x takes as long as the products, and two warpgroups leave both units
+// idle: a third one of 64 queries fits, 160 registers a thread. Bound by products and 2^x.
+#include "kernels/attention/hopper/hopper.hpp"
+#include "kernels/attention/hopper/ping_pong.cuh"
+
+namespace warpgauge::kernels {
+
+void hopper::launch_large_tiles(const char* launcher, const __nv_bfloat16* q,
+                                const __nv_bfloat16* k, const __nv_bfloat16* v, __nv_bfloat16* out,
+                                AttentionShape shape, cudaStream_t stream) {
+  if (has_no_elements(shape)) {
+    return;
+  }
+  with_head_size(shape, [&]<unsigned D>(std::integral_constant<unsigned, D>) {
+    if (shape.causal) {
+      // A query would else see no key of the first tile, the last keys.
+      launch_ping_pong<AttentionTile<D, 128, 2>>(launcher, q, k, v, out, shape, stream);
+    } else {
+      using Tile =
+          std::conditional_t<D == 64, AttentionTile<D, 128, 2, 3>, AttentionTile<D, 176, 1>>;
+      launch_ping_pong<Tile>(launcher, q, k, v, out, shape, stream);
+    }
+  });
+}
+
+void attention_large_tiles(const __nv_bfloat16* q, const __nv_bfloat16* k, const __nv_bfloat16* v,
+                           __nv_bfloat16* out, AttentionShape shape, cudaStream_t stream) {
+  hopper::launch_large_tiles("attention_large_tiles", q, k, v, out, shape, stream);
+}
+
+}  // namespace warpgauge::kernels
