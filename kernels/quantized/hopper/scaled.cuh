@@ -22,16 +22,20 @@ struct ScaledArguments {
 /// A side by side.
 enum class Shares : std::uint8_t { b, a };
 
+/// When a consumer issues products: once it has promoted the last ones, or before, so that the
+/// tensor cores work while it promotes. That needs registers for the products of two stages.
+enum class Issues : std::uint8_t { after_promoting, before_promoting };
+
 /// A rung's tile, the order of tiles, and how the consumers work. Columns are multiplied in parts
 /// of 128 or fewer: a part's products need registers beside the promoted sums.
-template <unsigned N, unsigned Stages, unsigned Cluster_, Shares Shared, bool TakeTurns>
+template <unsigned N, unsigned Stages, unsigned Cluster_, Shares Shared, Issues Issued>
 struct ScaledPlan {
   using Tile = WgmmaTile<128, N, Stages, 2, scale_block, true>;
   using Order = GroupOrder<Shared == Shares::b ? 8 : 1>;
-  using Store = BoxStore<MatrixWriter, N == 64 ? 1 : 2>;
+  using Store = BoxStore<MatrixWriter, 1>;
   static constexpr unsigned cluster = Cluster_;
   static constexpr bool shares_a = Shared == Shares::a;
-  static constexpr bool takes_turns = TakeTurns;
+  static constexpr Issues issues = Issued;
   static constexpr unsigned part = N < 128 ? N : 128;
   static constexpr unsigned parts = N / part;
   static constexpr unsigned part_sums = part / 2;
@@ -42,7 +46,17 @@ struct ScaledPlan {
   static constexpr unsigned b_box_rows = shares_a ? Tile::n : Tile::template b_box_rows<cluster>;
   static constexpr unsigned threads = Tile::consumer_threads + warpgroup_threads;
   static constexpr unsigned shared_bytes = Tile::ring_bytes + Tile::consumers * Store::bytes;
-  static_assert(Tile::blocks == 1 && shared_bytes <= 232'448);
+  static_assert(Tile::blocks == 1);
+  static_assert(Issued == Issues::after_promoting || parts == 1);
+};
+
+/// The scales of a stage: of the tile's rows and of each part of its columns. They travel through
+/// the ring like the values: loaded by the consumers, they would be a stage ahead at most, less
+/// than device memory's latency.
+template <class Plan>
+struct StageScales {
+  float a[Plan::Tile::m];
+  float b[Plan::parts];
 };
 
 /// load_stage() for blocks that share A: each loads a part of its rows into all of them.
@@ -81,111 +95,148 @@ __device__ inline void produce_scaled(const WgmmaArguments& arguments,
   }
 }
 
-/// The scales that a thread needs: of its two rows, and of each part of the columns.
-template <unsigned Parts>
-struct StageScales {
-  float a[2];
-  float b[Parts];
-};
-
-/// Where a thread finds its scales. Rows and columns outside the matrices take the last one's: what
-/// they scale is zero and is not stored.
+/// Loads the scales of all stages of a tile. Call from a whole warp. Each thread's copies make one
+/// of the arrivals that `full` expects. Rows and columns outside the matrices count as zeros.
 template <class Plan>
-struct ScalePlaces {
-  const float* a[2];
-  const float* b[Plan::parts];
-
-  __device__ ScalePlaces(const ScaledArguments& arguments, unsigned row, unsigned column,
-                         unsigned stages) {
-    const unsigned last_row = arguments.product.m - 1;
-    const unsigned last_block = (arguments.product.n - 1) / scale_block;
-#pragma unroll
-    for (unsigned half = 0; half < 2; ++half) {
-      a[half] = arguments.a_scales + min(row + half * 8, last_row);
-    }
-#pragma unroll
-    for (unsigned part = 0; part < Plan::parts; ++part) {
-      const unsigned block =
-          min((column + part * Plan::part) / static_cast<unsigned>(scale_block), last_block);
-      b[part] = arguments.b_scales + std::size_t{block} * stages;
-    }
-  }
-
-  __device__ StageScales<Plan::parts> of(unsigned stage, unsigned m) const {
-    StageScales<Plan::parts> scales;
-#pragma unroll
-    for (unsigned half = 0; half < 2; ++half) {
-      scales.a[half] = __ldg(a[half] + std::size_t{stage} * m);
-    }
-#pragma unroll
-    for (unsigned part = 0; part < Plan::parts; ++part) {
-      scales.b[part] = __ldg(b[part] + stage);
-    }
-    return scales;
-  }
-};
-
-/// Barriers of the consumers' turns, besides those of BoxStore.
-inline constexpr unsigned first_turn = 3;
-
-/// Multiplies and promotes all stages of a tile. While a consumer promotes, the tensor cores work
-/// for the other one, which needs its products to be issued by then. With turns, a consumer issues
-/// a part's products only after the other one has issued its own: otherwise both may issue and wait
-/// at the same times, and both promote while the tensor cores are idle.
-template <class Plan>
-__device__ inline void consume_scaled(float (&sums)[Plan::parts][Plan::part_sums],
-                                      const ScaledArguments& arguments,
+__device__ inline void produce_scales(const ScaledArguments& arguments,
                                       Ring<typename Plan::Tile, Plan::cluster>& ring,
-                                      unsigned warpgroup, unsigned row, unsigned column) {
-  using In = __nv_fp8_e4m3;
-  const unsigned stages = stages_of(arguments.product.k, Plan::Tile::terms);
-  const unsigned lane_row = threadIdx.x % warpgroup_threads / 32 * 16 + threadIdx.x % 32 / 4;
-  const ScalePlaces<Plan> places(arguments, row + lane_row, column, stages);
-  StageScales<Plan::parts> next = places.of(0, arguments.product.m);
-#pragma unroll
-  for (auto& part : sums) {
-#pragma unroll
-    for (float& sum : part) {
-      sum = 0;
-    }
-  }
-  float products[1][Plan::part_sums] = {};
+                                      StageScales<Plan>* scales, unsigned row, unsigned column) {
+  const WgmmaArguments& product = arguments.product;
+  const unsigned stages = stages_of(product.k, Plan::Tile::terms);
+  const unsigned lane = threadIdx.x % 32;
+  const float* a = arguments.a_scales + row + lane;
+  const unsigned own_column = column + lane * Plan::part;
+  const bool has_b = lane < Plan::parts && own_column < product.n;
+  const float* b =
+      arguments.b_scales + std::size_t{has_b ? own_column / unsigned{scale_block} : 0} * stages;
+#pragma unroll 1
   for (unsigned i = 0; i < stages; ++i) {
-    const StageScales<Plan::parts> scales = next;
-    next = places.of(min(i + 1, stages - 1), arguments.product.m);  // a stage ahead
-    wait(ring.full(), ring.parity);
-    const std::uint64_t first_a =
-        descriptor_a(ring.a() + warpgroup * Plan::Tile::consumer_m * box_row_bytes);
+    ring.wait_until_empty();
+    StageScales<Plan>& to = scales[ring.stage];
 #pragma unroll
-    for (unsigned part = 0; part < Plan::parts; ++part) {
-      const std::uint64_t first_b = descriptor_a(ring.b() + part * Plan::part_bytes);
-      if constexpr (Plan::takes_turns) {
-        synchronize_threads<Plan::Tile::consumer_threads>(first_turn + warpgroup);
-      }
-      pin_sums(products);
-      begin_products();
-#pragma unroll
-      for (unsigned step = 0; step < box_row_bytes / 32; ++step) {
-        multiply_async<In>(products[0], first_a + step * a_step, first_b + step * a_step, step > 0);
-      }
-      commit_products();
-      if constexpr (Plan::takes_turns) {
-        arrive_at_threads<Plan::Tile::consumer_threads>(first_turn + (warpgroup ^ 1));
-      }
-      wait_for_products<0>();
-      pin_sums(products);
-      if (part == Plan::parts - 1) {
-        ring.release(ring.stage);
-      }
-      const float factors[2]{scales.a[0] * scales.b[part], scales.a[1] * scales.b[part]};
-#pragma unroll
-      for (unsigned sum = 0; sum < Plan::part_sums; ++sum) {
-        sums[part][sum] += products[0][sum] * factors[sum / 2 % 2];
-      }
+    for (unsigned first = 0; first < Plan::Tile::m; first += 32) {
+      const bool exists = row + first + lane < product.m;
+      copy_async<sizeof(float)>(to.a + first + lane, exists ? a + first : arguments.a_scales,
+                                exists);
     }
+    if (lane < Plan::parts) {
+      copy_async<sizeof(float)>(to.b + lane, b, has_b);
+    }
+    arrive_after_copies(ring.full());
+    a += product.m;
+    ++b;
     ring.advance();
   }
 }
+
+/// Starts multiplying 64 rows of A by a part of B.
+template <unsigned Sums>
+__device__ inline void issue_products(float (&products)[1][Sums], unsigned a, unsigned b) {
+  const std::uint64_t first_a = descriptor_a(a);
+  const std::uint64_t first_b = descriptor_a(b);
+  pin_sums(products);
+  begin_products();
+#pragma unroll
+  for (unsigned step = 0; step < box_row_bytes / 32; ++step) {
+    multiply_async<__nv_fp8_e4m3>(products[0], first_a + step * a_step, first_b + step * a_step,
+                                  step > 0);
+  }
+  commit_products();
+}
+
+/// Adds products, which are complete, to the sums, scaled by the factors of the thread's two rows.
+template <unsigned Sums>
+__device__ inline void promote(float (&sums)[Sums], float (&products)[1][Sums],
+                               const float (&factors)[2]) {
+  pin_sums(products);
+#pragma unroll
+  for (unsigned sum = 0; sum < Sums; ++sum) {
+    sums[sum] += products[0][sum] * factors[sum / 2 % 2];
+  }
+}
+
+/// What a consumer knows of its tile.
+template <class Plan>
+struct Consumer {
+  static constexpr unsigned sums = Plan::part_sums;
+  Ring<typename Plan::Tile, Plan::cluster>& ring;
+  const StageScales<Plan>* scales;
+  unsigned stages;
+  unsigned a_offset;  ///< of its rows, in a stage
+  unsigned row;       ///< of this thread, in the tile
+
+  /// Multiplies and promotes one part after the other. The tensor cores have work only as long as
+  /// the other consumer's products are incomplete.
+  __device__ void consume_in_turn(float (&to)[Plan::parts][sums]) {
+    float products[1][sums] = {};
+#pragma unroll 1
+    for (unsigned i = 0; i < stages; ++i) {
+      wait(ring.full(), ring.parity);
+      const StageScales<Plan>& of_stage = scales[ring.stage];
+      const float rows[2]{of_stage.a[row], of_stage.a[row + 8]};
+      float columns[Plan::parts];
+#pragma unroll
+      for (unsigned part = 0; part < Plan::parts; ++part) {
+        columns[part] = of_stage.b[part];
+      }
+#pragma unroll
+      for (unsigned part = 0; part < Plan::parts; ++part) {
+        issue_products(products, ring.a() + a_offset, ring.b() + part * Plan::part_bytes);
+        wait_for_products<0>();
+        if (part == Plan::parts - 1) {
+          ring.release(ring.stage);
+        }
+        promote(to[part], products, {rows[0] * columns[part], rows[1] * columns[part]});
+      }
+      ring.advance();
+    }
+  }
+
+  /// Waits for a stage and issues its products.
+  __device__ void issue(float (&products)[1][sums], float (&factors)[2]) {
+    wait(ring.full(), ring.parity);
+    issue_products(products, ring.a() + a_offset, ring.b());
+    const StageScales<Plan>& of_stage = scales[ring.stage];
+    factors[0] = of_stage.a[row] * of_stage.b[0];
+    factors[1] = of_stage.a[row + 8] * of_stage.b[0];
+    ring.advance();
+  }
+
+  /// Issues the products of each stage before it promotes those of the stage before.
+  __device__ void consume_ahead(float (&to)[1][sums]) {
+    float even[1][sums] = {};
+    float odd[1][sums] = {};
+    float even_factors[2];
+    float odd_factors[2];
+    unsigned before = ring.stage;
+    const auto finish = [&](float(&products)[1][sums], const float(&factors)[2]) {
+      ring.release(before);
+      before = before + 1 == Plan::Tile::stages ? 0 : before + 1;
+      promote(to[0], products, factors);
+    };
+    issue(even, even_factors);
+    unsigned i = 1;
+#pragma unroll 1
+    for (; i + 1 < stages; i += 2) {
+      issue(odd, odd_factors);
+      wait_for_products<1>();
+      finish(even, even_factors);
+      issue(even, even_factors);
+      wait_for_products<1>();
+      finish(odd, odd_factors);
+    }
+    if (i < stages) {
+      issue(odd, odd_factors);
+      wait_for_products<1>();
+      finish(even, even_factors);
+      wait_for_products<0>();
+      finish(odd, odd_factors);
+    } else {
+      wait_for_products<0>();
+      finish(even, even_factors);
+    }
+  }
+};
 
 template <class Plan>
 __global__ __launch_bounds__(Plan::threads, 1) void scaled_gemm_kernel(
@@ -193,6 +244,7 @@ __global__ __launch_bounds__(Plan::threads, 1) void scaled_gemm_kernel(
   using Tile = typename Plan::Tile;
   using Store = typename Plan::Store;
   constexpr unsigned cluster = Plan::cluster;
+  __shared__ StageScales<Plan> scales[Tile::stages];
   const WgmmaArguments& product = arguments.product;
   const unsigned memory = tile_memory();
   Ring<Tile, cluster> ring{memory + Tile::consumers * Store::bytes};
@@ -204,7 +256,7 @@ __global__ __launch_bounds__(Plan::threads, 1) void scaled_gemm_kernel(
   if (threadIdx.x == Tile::consumer_threads) {
     prefetch_maps(product);
   }
-  ring.init();
+  ring.init(Tile::consumers, 1 + 32);  // copies with maps, and each thread that loads scales
   const auto for_each_tile = [&](const auto& use) {
     for (unsigned index = blockIdx.x / cluster; index < tiles; index += step) {
       const TilePlace place = Plan::Order::place(index, rows, columns);
@@ -222,26 +274,34 @@ __global__ __launch_bounds__(Plan::threads, 1) void scaled_gemm_kernel(
       if constexpr (cluster > 1) {
         ring.drain();
       }
+    } else if (warp_index() == Tile::consumer_threads / 32 + 1) {
+      for_each_tile([&](unsigned row, unsigned column) {
+        produce_scales<Plan>(arguments, ring, scales, row, column);
+      });
     }
   } else {
     claim_registers<consumer_registers>();
-    if (Plan::takes_turns && warpgroup == 1) {
-      arrive_at_threads<Tile::consumer_threads>(first_turn);  // the first turn is consumer 0's
-    }
-    float sums[Plan::parts][Plan::part_sums];
+    const unsigned own_row = warpgroup * Tile::consumer_m;
+    Consumer<Plan> consumer{
+        .ring = ring,
+        .scales = scales,
+        .stages = stages_of(product.k, Tile::terms),
+        .a_offset = own_row * box_row_bytes,
+        .row = own_row + threadIdx.x % warpgroup_threads / 32 * 16 + threadIdx.x % 32 / 4};
     for_each_tile([&](unsigned row, unsigned column) {
-      const unsigned own_row = row + warpgroup * Tile::consumer_m;
-      consume_scaled<Plan>(sums, arguments, ring, warpgroup, own_row, column);
+      float sums[Plan::parts][Plan::part_sums] = {};
+      if constexpr (Plan::issues == Issues::before_promoting) {
+        consumer.consume_ahead(sums);
+      } else {
+        consumer.consume_in_turn(sums);
+      }
 #pragma unroll
       for (unsigned part = 0; part < Plan::parts; ++part) {
-        Store::template store<__nv_bfloat16>(sums[part], product, own_row,
+        Store::template store<__nv_bfloat16>(sums[part], product, row + own_row,
                                              column + part * Plan::part,
                                              memory + warpgroup * Store::bytes, 1 + warpgroup);
       }
     });
-    if (Plan::takes_turns && warpgroup == 0) {
-      synchronize_threads<Tile::consumer_threads>(first_turn);  // takes the last arrival
-    }
     Store::finish();
   }
 }
