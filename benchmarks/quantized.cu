@@ -109,6 +109,8 @@ const GpuBenchmark scaled[] = {
      scaled_wgmma_rung<kernels::scaled_gemm_wgmma_ahead>},
     {"quantized/scaled_wgmma_narrow/e4m3", scaled_in_full,
      scaled_wgmma_rung<kernels::scaled_gemm_wgmma_narrow>},
+    {"quantized/scaled_wgmma_split/e4m3", scaled_in_full,
+     scaled_wgmma_rung<kernels::scaled_gemm_wgmma_split>},
     {"quantized/scaled_best/e4m3", scaled_sizes, scaled_wgmma_rung<kernels::scaled_gemm_best>},
     {"quantized/scaled_cublaslt/e4m3", scaled_peer, scaled_by_cublaslt},
 };

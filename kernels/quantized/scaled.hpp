@@ -62,6 +62,11 @@ void scaled_gemm_wgmma_ahead(ScaledRows a, ScaledTiles b, __nv_bfloat16* c, Gemm
 void scaled_gemm_wgmma_narrow(ScaledRows a, ScaledTiles b, __nv_bfloat16* c, GemmShape shape,
                               cudaStream_t stream);
 
+/// For few rows: clusters of four blocks that have two tiles of 128 x 128, divide their terms, and
+/// share A.
+void scaled_gemm_wgmma_split(ScaledRows a, ScaledTiles b, __nv_bfloat16* c, GemmShape shape,
+                             cudaStream_t stream);
+
 /// scaled_gemm_wgmma_narrow if tiles of 128 x 256 are fewer than three quarters of the
 /// multiprocessors, otherwise scaled_gemm_wgmma_ahead.
 void scaled_gemm_best(ScaledRows a, ScaledTiles b, __nv_bfloat16* c, GemmShape shape,
@@ -85,6 +90,7 @@ inline constexpr ScaledRung scaled_wgmma_ladder[]{
     {"scaled_gemm_wgmma_wide", scaled_gemm_wgmma_wide},
     {"scaled_gemm_wgmma_ahead", scaled_gemm_wgmma_ahead},
     {"scaled_gemm_wgmma_narrow", scaled_gemm_wgmma_narrow},
+    {"scaled_gemm_wgmma_split", scaled_gemm_wgmma_split},
     {"scaled_gemm_best", scaled_gemm_best},
 };
 
