@@ -10,6 +10,7 @@
 #include "kernels/gemm/hopper/split_k.cuh"
 #include "kernels/hopper/launch_clusters.hpp"
 #include "kernels/quantized/arguments.hpp"
+#include "kernels/quantized/hopper/scaled_consumer.cuh"
 
 namespace warpgauge::kernels::hopper {
 
@@ -59,15 +60,6 @@ struct ScaledPlan {
   static __device__ unsigned stages_of_block(unsigned k) {
     return (stages_of(k, Tile::terms) + splits - 1) / splits;
   }
-};
-
-/// The scales of a stage: of the tile's rows and of each part of its columns. They travel through
-/// the ring like the values: loaded by the consumers, they would be a stage ahead at most, less
-/// than device memory's latency.
-template <class Plan>
-struct StageScales {
-  float a[Plan::Tile::m];
-  float b[Plan::parts];
 };
 
 /// load_stage() for blocks that share A: each loads a part of its rows into all that have the same
@@ -145,115 +137,6 @@ __device__ inline void produce_scales(const ScaledArguments& arguments,
   }
 }
 
-/// Starts multiplying 64 rows of A by a part of B.
-template <unsigned Sums>
-__device__ inline void issue_products(float (&products)[1][Sums], unsigned a, unsigned b) {
-  const std::uint64_t first_a = descriptor_a(a);
-  const std::uint64_t first_b = descriptor_a(b);
-  pin_sums(products);
-  begin_products();
-#pragma unroll
-  for (unsigned step = 0; step < box_row_bytes / 32; ++step) {
-    multiply_async<__nv_fp8_e4m3>(products[0], first_a + step * a_step, first_b + step * a_step,
-                                  step > 0);
-  }
-  commit_products();
-}
-
-/// Adds products, which are complete, to the sums, scaled by the factors of the thread's two rows.
-template <unsigned Sums>
-__device__ inline void promote(float (&sums)[Sums], float (&products)[1][Sums],
-                               const float (&factors)[2]) {
-  pin_sums(products);
-#pragma unroll
-  for (unsigned sum = 0; sum < Sums; ++sum) {
-    sums[sum] += products[0][sum] * factors[sum / 2 % 2];
-  }
-}
-
-/// What a consumer knows of its tile.
-template <class Plan>
-struct Consumer {
-  static constexpr unsigned sums = Plan::part_sums;
-  Ring<typename Plan::Tile, Plan::cluster>& ring;
-  const StageScales<Plan>* scales;
-  unsigned stages;
-  unsigned a_offset;  ///< of its rows, in a stage
-  unsigned row;       ///< of this thread, in the tile
-
-  /// Multiplies and promotes one part after the other. The tensor cores have work only as long as
-  /// the other consumer's products are incomplete.
-  __device__ void consume_in_turn(float (&to)[Plan::parts][sums]) {
-    float products[1][sums] = {};
-#pragma unroll 1
-    for (unsigned i = 0; i < stages; ++i) {
-      wait(ring.full(), ring.parity);
-      const StageScales<Plan>& of_stage = scales[ring.stage];
-      const float rows[2]{of_stage.a[row], of_stage.a[row + 8]};
-      float columns[Plan::parts];
-#pragma unroll
-      for (unsigned part = 0; part < Plan::parts; ++part) {
-        columns[part] = of_stage.b[part];
-      }
-#pragma unroll
-      for (unsigned part = 0; part < Plan::parts; ++part) {
-        issue_products(products, ring.a() + a_offset, ring.b() + part * Plan::part_bytes);
-        wait_for_products<0>();
-        if (part == Plan::parts - 1) {
-          ring.release(ring.stage);
-        }
-        promote(to[part], products, {rows[0] * columns[part], rows[1] * columns[part]});
-      }
-      ring.advance();
-    }
-  }
-
-  /// Waits for a stage and issues its products.
-  __device__ void issue(float (&products)[1][sums], float (&factors)[2]) {
-    wait(ring.full(), ring.parity);
-    issue_products(products, ring.a() + a_offset, ring.b());
-    const StageScales<Plan>& of_stage = scales[ring.stage];
-    factors[0] = of_stage.a[row] * of_stage.b[0];
-    factors[1] = of_stage.a[row + 8] * of_stage.b[0];
-    ring.advance();
-  }
-
-  /// Issues the products of each stage before it promotes those of the stage before.
-  __device__ void consume_ahead(float (&to)[1][sums]) {
-    float even[1][sums] = {};
-    float odd[1][sums] = {};
-    float even_factors[2];
-    float odd_factors[2];
-    unsigned before = ring.stage;
-    const auto finish = [&](float(&products)[1][sums], const float(&factors)[2]) {
-      ring.release(before);
-      before = before + 1 == Plan::Tile::stages ? 0 : before + 1;
-      promote(to[0], products, factors);
-    };
-    issue(even, even_factors);
-    unsigned i = 1;
-#pragma unroll 1
-    for (; i + 1 < stages; i += 2) {
-      issue(odd, odd_factors);
-      wait_for_products<1>();
-      finish(even, even_factors);
-      issue(even, even_factors);
-      wait_for_products<1>();
-      finish(odd, odd_factors);
-    }
-    if (i < stages) {
-      issue(odd, odd_factors);
-      wait_for_products<1>();
-      finish(even, even_factors);
-      wait_for_products<0>();
-      finish(odd, odd_factors);
-    } else {
-      wait_for_products<0>();
-      finish(even, even_factors);
-    }
-  }
-};
-
 template <class Plan>
 __global__ __launch_bounds__(Plan::threads, 1) void scaled_gemm_kernel(
     const __grid_constant__ ScaledArguments arguments) {
@@ -309,21 +192,6 @@ __global__ __launch_bounds__(Plan::threads, 1) void scaled_gemm_kernel(
         .stages = Plan::stages_of_block(product.k),
         .a_offset = own_row * box_row_bytes,
         .row = own_row + threadIdx.x % warpgroup_threads / 32 * 16 + threadIdx.x % 32 / 4};
-    // The only tile of a block with splits: nothing else uses its ring any more. See
-    // gemm_wgmma_split_k_kernel.
-    const auto add_up = [&](const float(&sums)[Tile::sums], unsigned row, unsigned column) {
-      const unsigned of_ring = ring.memory;
-      const unsigned rows_of_c = min(Tile::m, product.m - row);
-      synchronize_threads<Tile::consumer_threads>(3);
-      pass_on_sums<Tile>(sums, of_ring, rows_of_c);
-      exchange_in_cluster();
-      add_up_splits<__nv_bfloat16, Tile>(product, of_ring, row, column, rows_of_c,
-                                         {.count = Plan::splits,
-                                          .own = rank / Plan::sharing,
-                                          .first = rank % Plan::sharing,
-                                          .step = Plan::sharing});
-      exchange_in_cluster();
-    };
     for_each_tile([&](unsigned row, unsigned column) {
       float sums[Plan::parts][Plan::part_sums] = {};
       if constexpr (Plan::issues == Issues::before_promoting) {
@@ -332,7 +200,17 @@ __global__ __launch_bounds__(Plan::threads, 1) void scaled_gemm_kernel(
         consumer.consume_in_turn(sums);
       }
       if constexpr (Plan::splits > 1) {
-        add_up(sums[0], row, column);
+        // The block's only tile: nothing uses its ring any more. See gemm_wgmma_split_k_kernel.
+        const unsigned rows_of_c = min(Tile::m, product.m - row);
+        synchronize_threads<Tile::consumer_threads>(3);
+        pass_on_sums<Tile>(sums[0], ring.memory, rows_of_c);
+        exchange_in_cluster();
+        add_up_splits<__nv_bfloat16, Tile>(product, ring.memory, row, column, rows_of_c,
+                                           {.count = Plan::splits,
+                                            .own = rank / Plan::sharing,
+                                            .first = rank % Plan::sharing,
+                                            .step = Plan::sharing});
+        exchange_in_cluster();
       } else {
 #pragma unroll
         for (unsigned part = 0; part < Plan::parts; ++part) {
