@@ -51,6 +51,12 @@ __device__ inline void arrive_in_cluster(unsigned barrier, unsigned rank) {
       : "memory");
 }
 
+/// Arrives once this thread's earlier cp.async are complete: one of the arrivals that
+/// init_barrier() counts.
+__device__ inline void arrive_after_copies(unsigned barrier) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
+}
+
 /// Waits until the phase of this parity is complete.
 __device__ inline void wait(unsigned barrier, unsigned parity) {
   asm volatile(
@@ -172,13 +178,6 @@ __device__ inline void arrive_for_threads(unsigned number) {
 }
 __device__ inline void synchronize_warpgroup(unsigned number) {
   synchronize_threads<warpgroup_threads>(number);
-}
-
-/// bar.arrive: counts this warp's threads at the barrier without waiting. `Threads` includes those
-/// that wait there.
-template <unsigned Threads>
-__device__ inline void arrive_at_threads(unsigned number) {
-  asm volatile("bar.arrive %0, %1;" ::"r"(number), "n"(Threads) : "memory");
 }
 
 __device__ inline unsigned cluster_rank() {

@@ -82,6 +82,34 @@ __global__ __launch_bounds__(quantize_threads) void quantize_tiles_kernel(
   }
 }
 
+/// 4-bit integers of one scale without a division per element. In scales, bf16 values lie halfway
+/// between two integers or at least 2^-9 beside it. So a multiple of 2^-11 next to the product with
+/// the reciprocal, whose error is below 2^-20, rounds to the same integer, also halfway.
+struct Int4Rounding {
+  static constexpr float to_2_11 = 0x1.8p12F;  ///< a sum with it is a multiple of 2^-11
+  static constexpr float to_1 = 0x1.8p23F;     ///< a multiple of 1, in the lowest bits
+  /// The bits of to_1 times 16^i, summed over the eight nibbles of a word.
+  static constexpr unsigned bits_in_word = 0x4B40'0000U * 0x1111'1111U;
+
+  float reciprocal;
+
+  /// The bits of to_1, and in the lowest ones 8 + the integer.
+  __device__ unsigned operator()(float value) const {
+    return __float_as_uint(fmaf(value, reciprocal, to_2_11) + (to_1 + 8 - to_2_11));
+  }
+};
+
+/// Two bf16 of which each is the larger magnitude of those of a and of all two in b.
+__device__ inline __nv_bfloat162 largest_of_two(__nv_bfloat162 a, const uint4& b) {
+  __nv_bfloat162 two[4];
+  std::memcpy(two, &b, sizeof(b));
+#pragma unroll
+  for (const __nv_bfloat162 of_chunk : two) {
+    a = __hmax2(a, __habs2(of_chunk));
+  }
+  return a;
+}
+
 /// A warp has one piece of Int4Weights. Lane 4 g + t has the columns g and g + 8, and of each half
 /// of the terms 16 from 16 t on: what its eight words hold.
 __global__ __launch_bounds__(quantize_threads) void quantize_int4_kernel(
@@ -95,41 +123,49 @@ __global__ __launch_bounds__(quantize_threads) void quantize_int4_kernel(
   const std::size_t group = piece % groups;
   const unsigned lane = threadIdx.x % 32;
   const std::size_t first_column = piece / groups * 16 + lane / 4;
-  float chunks[2][4][chunk_values];  // of columns; of halves and chunks in them
-  float by[2];
+  uint4 chunks[2][4];  // of columns; of halves and chunks in them
+  Int4Rounding round[2];
 #pragma unroll
   for (unsigned of_column = 0; of_column < 2; ++of_column) {
     const __nv_bfloat16* const from =
         in + (first_column + of_column * 8) * k + group * int4_group + lane % 4 * 16;
 #pragma unroll
     for (unsigned chunk = 0; chunk < 4; ++chunk) {
-      load_chunk(chunks[of_column][chunk], from + chunk / 2 * 64 + chunk % 2 * chunk_values);
+      chunks[of_column][chunk] =
+          __ldcs(reinterpret_cast<const uint4*>(from + chunk / 2 * 64 + chunk % 2 * chunk_values));
     }
   }
 #pragma unroll
   for (unsigned of_column = 0; of_column < 2; ++of_column) {
-    float largest = 0;
+    __nv_bfloat162 two{};
 #pragma unroll
-    for (const auto& chunk : chunks[of_column]) {
-      largest = largest_magnitude(chunk, largest);
+    for (const uint4& chunk : chunks[of_column]) {
+      two = largest_of_two(two, chunk);
     }
+    const float largest = fmaxf(__low2float(two), __high2float(two));
     const __nv_bfloat16 scale = int4_scale(largest_of_lanes<4>(largest));
-    by[of_column] = __bfloat162float(scale);
+    round[of_column].reciprocal = __frcp_rn(__bfloat162float(scale));
     if (lane % 4 == 0) {
       scales[group * rows + first_column + of_column * 8] = scale;
     }
   }
 #pragma unroll
   for (unsigned half = 0; half < 2; ++half) {
+    float values[2][2][chunk_values];
+#pragma unroll
+    for (unsigned of_column = 0; of_column < 2; ++of_column) {
+      to_floats(values[of_column][0], chunks[of_column][half * 2]);
+      to_floats(values[of_column][1], chunks[of_column][half * 2 + 1]);
+    }
     std::uint32_t four[4] = {};
 #pragma unroll
-    for (unsigned i = 0; i < 16; ++i) {  // term
+    for (unsigned word = 0; word < 4; ++word) {
 #pragma unroll
-      for (unsigned of_column = 0; of_column < 2; ++of_column) {
-        const float value = chunks[of_column][half * 2 + i / chunk_values][i % chunk_values];
-        four[i / 4] |= int4_of(value, by[of_column])
-                       << (of_column + i % 4 / 2 * 2 + i % 2 * 4) * 4;  // as int4_place()
+      for (unsigned nibble = 8; nibble-- > 0;) {  // as int4_place()
+        const unsigned term = word % 2 * 4 + nibble / 2 % 2 * 2 + nibble / 4;
+        four[word] = four[word] * 16 + round[nibble % 2](values[nibble % 2][word / 2][term]);
       }
+      four[word] -= Int4Rounding::bits_in_word;
     }
     reinterpret_cast<uint4*>(words)[piece * 64 + half * 32 + lane] = {four[0], four[1], four[2],
                                                                       four[3]};

@@ -18,9 +18,7 @@ inline constexpr unsigned quantize_threads = 256;
 inline constexpr unsigned chunk_values = 8;  ///< in 16 bytes
 inline constexpr unsigned chunks_of_block = static_cast<unsigned>(scale_block) / chunk_values;
 
-/// The eight elements at `from`, which is aligned to 16 bytes.
-__device__ inline void load_chunk(float (&to)[chunk_values], const __nv_bfloat16* from) {
-  const uint4 chunk = __ldcs(reinterpret_cast<const uint4*>(from));
+__device__ inline void to_floats(float (&to)[chunk_values], const uint4& chunk) {
   __nv_bfloat162 two[chunk_values / 2];
   std::memcpy(two, &chunk, sizeof(chunk));
 #pragma unroll
@@ -29,6 +27,11 @@ __device__ inline void load_chunk(float (&to)[chunk_values], const __nv_bfloat16
     to[i * 2] = pair.x;
     to[i * 2 + 1] = pair.y;
   }
+}
+
+/// The eight elements at `from`, which is aligned to 16 bytes.
+__device__ inline void load_chunk(float (&to)[chunk_values], const __nv_bfloat16* from) {
+  to_floats(to, __ldcs(reinterpret_cast<const uint4*>(from)));
 }
 
 __device__ inline float largest_magnitude(const float (&values)[chunk_values], float so_far) {

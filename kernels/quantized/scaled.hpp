@@ -53,16 +53,22 @@ void scaled_gemm_wgmma(ScaledRows a, ScaledTiles b, __nv_bfloat16* c, GemmShape 
 void scaled_gemm_wgmma_wide(ScaledRows a, ScaledTiles b, __nv_bfloat16* c, GemmShape shape,
                             cudaStream_t stream);
 
-/// The consumers take turns: one promotes while the tensor cores multiply for the other.
-void scaled_gemm_wgmma_turns(ScaledRows a, ScaledTiles b, __nv_bfloat16* c, GemmShape shape,
+/// Each consumer issues a stage's products before it promotes those of the stage before. Clusters
+/// of two blocks that share B. Tiles of 128 x 128 per block.
+void scaled_gemm_wgmma_ahead(ScaledRows a, ScaledTiles b, __nv_bfloat16* c, GemmShape shape,
                              cudaStream_t stream);
 
 /// For few rows: clusters of four blocks that share A. Tiles of 128 x 64 per block.
 void scaled_gemm_wgmma_narrow(ScaledRows a, ScaledTiles b, __nv_bfloat16* c, GemmShape shape,
                               cudaStream_t stream);
 
+/// For few rows: clusters of four blocks that have two tiles of 128 x 128, divide their terms, and
+/// share A.
+void scaled_gemm_wgmma_split(ScaledRows a, ScaledTiles b, __nv_bfloat16* c, GemmShape shape,
+                             cudaStream_t stream);
+
 /// scaled_gemm_wgmma_narrow if tiles of 128 x 256 are fewer than three quarters of the
-/// multiprocessors, otherwise scaled_gemm_wgmma_turns.
+/// multiprocessors, otherwise scaled_gemm_wgmma_ahead.
 void scaled_gemm_best(ScaledRows a, ScaledTiles b, __nv_bfloat16* c, GemmShape shape,
                       cudaStream_t stream);
 
@@ -82,8 +88,9 @@ struct ScaledRung {
 inline constexpr ScaledRung scaled_wgmma_ladder[]{
     {"scaled_gemm_wgmma", scaled_gemm_wgmma},
     {"scaled_gemm_wgmma_wide", scaled_gemm_wgmma_wide},
-    {"scaled_gemm_wgmma_turns", scaled_gemm_wgmma_turns},
+    {"scaled_gemm_wgmma_ahead", scaled_gemm_wgmma_ahead},
     {"scaled_gemm_wgmma_narrow", scaled_gemm_wgmma_narrow},
+    {"scaled_gemm_wgmma_split", scaled_gemm_wgmma_split},
     {"scaled_gemm_best", scaled_gemm_best},
 };
 

@@ -15,7 +15,7 @@ void scaled_gemm_best(ScaledRows a, ScaledTiles b, __nv_bfloat16* c, GemmShape s
   const Tiles tiles = require_scaled(launcher, a, b, c, shape, 128, 256);
   hopper::require_wgmma(launcher);
   const bool are_few = std::size_t{tiles.blocks()} * 4 < std::size_t{sm_count()} * 3;
-  const auto launch = are_few ? scaled_gemm_wgmma_narrow : scaled_gemm_wgmma_turns;
+  const auto launch = are_few ? scaled_gemm_wgmma_narrow : scaled_gemm_wgmma_ahead;
   launch(a, b, c, shape, stream);
 }
 

@@ -12,6 +12,78 @@ inline constexpr unsigned split_k_consumer_registers = 232;
 
 inline constexpr unsigned most_splits = 4;  ///< blocks per cluster
 
+/// The blocks of a cluster that split the terms of a tile: of ranks first, first + step, ...
+struct Splits {
+  unsigned count;  ///< at most most_splits
+  unsigned own;    ///< this block's index among them
+  unsigned first = 0;
+  unsigned step = 1;
+};
+
+/// Sums of a tile in shared memory: eight floats of padding, so that the four rows that half a warp
+/// writes lie in different banks.
+template <class Tile>
+inline constexpr unsigned split_row_floats = Tile::n + 8;
+
+/// Writes the sums of the tile's first `rows` rows to the block's shared memory. Call from all
+/// consumers.
+template <class Tile>
+__device__ inline void pass_on_sums(const float (&sums)[Tile::sums], unsigned memory,
+                                    unsigned rows) {
+  constexpr unsigned row_floats = split_row_floats<Tile>;
+  static_assert(Tile::a_rows * row_floats * sizeof(float) <= Tile::stages * Tile::stage_bytes);
+  const unsigned lane = threadIdx.x % 32;
+  const unsigned first_row = threadIdx.x / 32 * 16;  // of this warp
+  if (first_row < rows) {
+    const unsigned own = memory + ((first_row + lane / 4) * row_floats + lane % 4 * 2) *
+                                      static_cast<unsigned>(sizeof(float));
+#pragma unroll
+    for (unsigned j = 0; j < Tile::sums / 4; ++j) {
+#pragma unroll
+      for (unsigned half = 0; half < 2; ++half) {
+        const unsigned to = own + (half * 8 * row_floats + j * 8) * 4;
+        store_two(to, sums[j * 4 + half * 2], sums[j * 4 + half * 2 + 1]);
+      }
+    }
+  }
+}
+
+/// Adds up this block's share of the rows that the splits passed on, and stores it to C. Call from
+/// all consumers. Neighbouring threads handle neighbouring columns, four each; a block handles
+/// every count-th row.
+template <class T, class Tile>
+__device__ inline void add_up_splits(const WgmmaArguments& arguments, unsigned memory, unsigned row,
+                                     unsigned column, unsigned rows, Splits splits) {
+  constexpr unsigned fours = Tile::n / 4;
+  for (unsigned i = threadIdx.x; i < (rows + splits.count - 1) / splits.count * fours;
+       i += Tile::consumer_threads) {
+    const unsigned in_row = i / fours * splits.count + splits.own;
+    const unsigned in_column = i % fours * 4;
+    if (in_row >= rows || column + in_column >= arguments.n) {
+      continue;
+    }
+    const unsigned from = memory + (in_row * split_row_floats<Tile> + in_column) * 4;
+    float4 parts[most_splits];  // all loads begin before the first addition waits
+#pragma unroll
+    for (unsigned other = 0; other < most_splits; ++other) {
+      parts[other] = other < splits.count
+                         ? load_from_cluster(from, splits.first + other * splits.step)
+                         : float4{};
+    }
+    float4 sum = parts[0];
+#pragma unroll
+    for (unsigned other = 1; other < most_splits; ++other) {
+      sum.x += parts[other].x;
+      sum.y += parts[other].y;
+      sum.z += parts[other].z;
+      sum.w += parts[other].w;
+    }
+    *reinterpret_cast<uint2*>(static_cast<T*>(arguments.c) +
+                              (std::size_t{row + in_row} * arguments.n + column + in_column)) = {
+        round_two<T>(sum.x, sum.y), round_two<T>(sum.z, sum.w)};
+  }
+}
+
 /// Each block has a producer and consumers, as in gemm_wgmma_ring_kernel, for an equal share of one
 /// tile's stages, which differ by at most one. The launch sees to it that no share is empty.
 ///
@@ -25,9 +97,6 @@ __global__ __launch_bounds__(
     Tile::consumer_threads + warpgroup_threads,
     1) void gemm_wgmma_split_k_kernel(const __grid_constant__ WgmmaArguments arguments) {
   static_assert(Tile::consumers <= 2 && Tile::blocks == 1);
-  // Eight floats of padding: the four rows that half a warp writes lie in different banks.
-  constexpr unsigned row_floats = Tile::n + 8;
-  static_assert(Tile::a_rows * row_floats * sizeof(float) <= Tile::stages * Tile::stage_bytes);
   const unsigned memory = tile_memory();
   Ring<Tile> ring{memory};
   const unsigned split = cluster_size();
@@ -40,7 +109,6 @@ __global__ __launch_bounds__(
   const unsigned first = rank * (all / split) + min(rank, longer);
   const unsigned stages = all / split + (rank < longer ? 1 : 0);
   ring.init();
-  const unsigned lane = threadIdx.x % 32;
   const unsigned warpgroup = threadIdx.x / warpgroup_threads;
   if (warpgroup == Tile::consumers) {
     if constexpr (Tile::consumers == 2) {
@@ -61,48 +129,9 @@ __global__ __launch_bounds__(
   // The wgmmas of all consumers must have read the ring before any warp overwrites it.
   synchronize_threads<Tile::consumer_threads>(1);
   const unsigned rows = min(Tile::a_rows, arguments.m - row);
-  const unsigned first_row = threadIdx.x / 32 * 16;  // of this warp
-  if (first_row < rows) {
-    const unsigned own = memory + ((first_row + lane / 4) * row_floats + lane % 4 * 2) *
-                                      static_cast<unsigned>(sizeof(float));
-#pragma unroll
-    for (unsigned j = 0; j < Tile::sums / 4; ++j) {
-#pragma unroll
-      for (unsigned half = 0; half < 2; ++half) {
-        const unsigned to = own + (half * 8 * row_floats + j * 8) * 4;
-        store_two(to, sums[0][j * 4 + half * 2], sums[0][j * 4 + half * 2 + 1]);
-      }
-    }
-  }
+  pass_on_sums<Tile>(sums[0], memory, rows);
   exchange_in_cluster();
-  // Neighbouring threads handle neighbouring columns, four each; a block handles every split-th
-  // row.
-  constexpr unsigned fours = Tile::n / 4;
-  for (unsigned i = threadIdx.x; i < (rows + split - 1) / split * fours;
-       i += Tile::consumer_threads) {
-    const unsigned in_row = i / fours * split + rank;
-    const unsigned in_column = i % fours * 4;
-    if (in_row >= rows || column + in_column >= arguments.n) {
-      continue;
-    }
-    const unsigned from = memory + (in_row * row_floats + in_column) * 4;
-    float4 parts[most_splits];  // all loads begin before the first addition waits
-#pragma unroll
-    for (unsigned other = 0; other < most_splits; ++other) {
-      parts[other] = other < split ? load_from_cluster(from, other) : float4{};
-    }
-    float4 sum = parts[0];
-#pragma unroll
-    for (unsigned other = 1; other < most_splits; ++other) {
-      sum.x += parts[other].x;
-      sum.y += parts[other].y;
-      sum.z += parts[other].z;
-      sum.w += parts[other].w;
-    }
-    *reinterpret_cast<uint2*>(static_cast<T*>(arguments.c) +
-                              (std::size_t{row + in_row} * arguments.n + column + in_column)) = {
-        round_two<T>(sum.x, sum.y), round_two<T>(sum.z, sum.w)};
-  }
+  add_up_splits<T, Tile>(arguments, memory, row, column, rows, {.count = split, .own = rank});
   exchange_in_cluster();
 }
 

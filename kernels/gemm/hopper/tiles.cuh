@@ -124,11 +124,12 @@ struct Ring {
   }
   __device__ unsigned empty_of(unsigned which) const { return full_of(Tile::stages + which); }
 
-  /// Call first, from all threads of the cluster. `consumers`: warpgroups that read each stage.
-  __device__ void init(unsigned consumers = Tile::consumers) const {
+  /// Call first, from all threads of the cluster. `consumers`: warpgroups that read each stage;
+  /// `loads`: arrivals that fill it.
+  __device__ void init(unsigned consumers = Tile::consumers, unsigned loads = 1) const {
     if (threadIdx.x == 0) {
       for (unsigned i = 0; i < Tile::stages; ++i) {
-        init_barrier(full_of(i), 1);
+        init_barrier(full_of(i), loads);
         init_barrier(empty_of(i), Cluster * consumers * (warpgroup_threads / 32));
       }
       fence_barriers();

@@ -7,7 +7,8 @@ namespace warpgauge::kernels {
 
 void scaled_gemm_wgmma(ScaledRows a, ScaledTiles b, __nv_bfloat16* c, GemmShape shape,
                        cudaStream_t stream) {
-  hopper::launch_scaled<hopper::ScaledPlan<128, 6, 1, hopper::Shares::b, false>>(
+  hopper::launch_scaled<
+      hopper::ScaledPlan<128, 6, 1, hopper::Shares::b, hopper::Issues::after_promoting>>(
       "scaled_gemm_wgmma", a, b, c, shape, stream);
 }
 

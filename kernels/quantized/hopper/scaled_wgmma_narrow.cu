@@ -8,7 +8,8 @@ namespace warpgauge::kernels {
 
 void scaled_gemm_wgmma_narrow(ScaledRows a, ScaledTiles b, __nv_bfloat16* c, GemmShape shape,
                               cudaStream_t stream) {
-  hopper::launch_scaled<hopper::ScaledPlan<64, 8, 4, hopper::Shares::a, false>>(
+  hopper::launch_scaled<
+      hopper::ScaledPlan<64, 8, 4, hopper::Shares::a, hopper::Issues::before_promoting>>(
       "scaled_gemm_wgmma_narrow", a, b, c, shape, stream);
 }
 

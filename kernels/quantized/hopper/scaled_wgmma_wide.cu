@@ -8,7 +8,8 @@ namespace warpgauge::kernels {
 
 void scaled_gemm_wgmma_wide(ScaledRows a, ScaledTiles b, __nv_bfloat16* c, GemmShape shape,
                             cudaStream_t stream) {
-  hopper::launch_scaled<hopper::ScaledPlan<256, 4, 2, hopper::Shares::b, false>>(
+  hopper::launch_scaled<
+      hopper::ScaledPlan<256, 4, 2, hopper::Shares::b, hopper::Issues::after_promoting>>(
       "scaled_gemm_wgmma_wide", a, b, c, shape, stream);
 }
 
