@@ -95,10 +95,18 @@ void rms_norm_e4m3(const __nv_bfloat16* in, const __nv_bfloat16* gamma, __nv_fp8
                                    {"gamma", gamma, sizeof(uint4)},
                                    {"out", out, sizeof(uint2)},
                                    {"scales", scales}});
-  with_row_shape<__nv_bfloat16>(shape, [&]<class Shape>(Shape, unsigned row_vectors) {
+  const auto launch = [&]<class Shape>(Shape, unsigned row_vectors) {
     launch_rows<Shape, rms_norm_e4m3_kernel<Shape>>("rms_norm_e4m3", shape.rows, stream, in, gamma,
                                                     out, scales, shape.rows, row_vectors, epsilon);
-  });
+  };
+  // Two reductions behind barriers would take longer than so short a row.
+  using ShortRow = RowShape<32, 4>;
+  constexpr std::size_t short_columns = ShortRow::most_vectors * vector_elements<__nv_bfloat16>;
+  if (shape.columns <= short_columns) {
+    launch(ShortRow{}, static_cast<unsigned>(shape.columns / vector_elements<__nv_bfloat16>));
+  } else {
+    with_row_shape<__nv_bfloat16>(shape, launch);
+  }
 }
 
 }  // namespace warpgauge::kernels
