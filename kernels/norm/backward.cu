@@ -101,6 +101,7 @@ __global__ __launch_bounds__(
       }
     }
     group.reduce(sum, 0.0F, Plus{});
+    __syncwarp();  // otherwise the compiler mixes both loops, and the warp of a short row spills
     const float along = sum[0] * per_element * scale;
     const float offset = centred ? sum[sums - 1] * per_element * scale : 0.0F;
     // dx = scale g - offset - along n, and n = x scale + shift.
