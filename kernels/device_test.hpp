@@ -140,17 +140,20 @@ class GuardedOutput {
 };
 
 /// Expects every got[i] within most_error(expected[i]) of expected[i], so that NaN fails; shows the
-/// first that is not. T: any type that converts to double.
+/// first that is not. An infinity is only near itself. T: any type that converts to double.
 template <class T, class MostError>
 void expect_within(const std::vector<T>& got, const std::vector<double>& expected,
                    const MostError& most_error) {
   ASSERT_EQ(got.size(), expected.size());
   std::size_t wrong = 0;
   for (std::size_t i = 0; i < got.size(); ++i) {
-    const double error = std::abs(static_cast<double>(got[i]) - expected[i]);
-    if (!(error <= most_error(expected[i])) && ++wrong == 1) {
-      ADD_FAILURE() << "[" << i << "] of " << got.size() << " is " << static_cast<double>(got[i])
-                    << ", not " << expected[i];
+    const auto value = static_cast<double>(got[i]);
+    const double error = std::abs(value - expected[i]);
+    const bool is_near =
+        value == expected[i] || (std::isfinite(error) && error <= most_error(expected[i]));
+    if (!is_near && ++wrong == 1) {
+      ADD_FAILURE() << "[" << i << "] of " << got.size() << " is " << value << ", not "
+                    << expected[i];
     }
   }
   EXPECT_EQ(wrong, 0U);

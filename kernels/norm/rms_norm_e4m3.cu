@@ -43,23 +43,28 @@ __global__ __launch_bounds__(Shape::threads, Shape::least_blocks_per_sm) void rm
       held[j] = first + j * Shape::step < row_vectors ? __ldcs(from + j * Shape::step)
                                                       : make_uint4(0, 0, 0, 0);
     }
+    // Read ahead and without branches: otherwise each would be waited for.
+    const auto factor_of = [&](unsigned j) {
+      return first + j * Shape::step < row_vectors ? factors[j * Shape::step]
+                                                   : make_uint4(0, 0, 0, 0);
+    };
     float squares = 0;
     float largest = 0;
+    uint4 next[2] = {factor_of(0), factor_of(1)};
 #pragma unroll
     for (unsigned j = 0; j < Shape::vectors; ++j) {
-      if (first + j * Shape::step < row_vectors) {
-        float x[n];
-        float factor[n];
-        unpack(factors[j * Shape::step], factor);
-        unpack(held[j], x);
+      float x[n];
+      float factor[n];
+      unpack(next[j % 2], factor);
+      next[j % 2] = factor_of((j + 2) % Shape::vectors);  // in the end those of the next loop
+      unpack(held[j], x);
 #pragma unroll
-        for (unsigned e = 0; e < n; ++e) {
-          factor[e] = fabsf(x[e] * factor[e]);
-          x[e] *= x[e];
-        }
-        squares += fold(x, Plus{});
-        largest = fmaxf(largest, fold(factor, Larger{}));
+      for (unsigned e = 0; e < n; ++e) {
+        factor[e] = fabsf(x[e] * factor[e]);
+        x[e] *= x[e];
       }
+      squares += fold(x, Plus{});
+      largest = fmaxf(largest, fold(factor, Larger{}));
     }
     squares = group.reduce(squares, 0.0F, Plus{});
     largest = group.reduce(largest, 0.0F, Larger{});
@@ -69,16 +74,19 @@ __global__ __launch_bounds__(Shape::threads, Shape::least_blocks_per_sm) void rm
     const float factor_of_row = largest > 0 ? largest_e4m3 / largest : 0.0F;
 #pragma unroll
     for (unsigned j = 0; j < Shape::vectors; ++j) {
-      if (first + j * Shape::step < row_vectors) {
-        float x[n];
-        float factor[n];
-        unpack(factors[j * Shape::step], factor);
-        forget_unpacked<T>(held[j], zero);
-        unpack(held[j], x);
+      float x[n];
+      float factor[n];
+      unpack(next[j % 2], factor);
+      if (j + 2 < Shape::vectors) {
+        next[j % 2] = factor_of(j + 2);
+      }
+      forget_unpacked<T>(held[j], zero);
+      unpack(held[j], x);
 #pragma unroll
-        for (unsigned e = 0; e < n; ++e) {
-          x[e] *= factor[e] * factor_of_row;
-        }
+      for (unsigned e = 0; e < n; ++e) {
+        x[e] *= factor[e] * factor_of_row;
+      }
+      if (first + j * Shape::step < row_vectors) {
         __stcs(to + j * Shape::step, as_e4m3(x));
       }
     }
@@ -95,10 +103,18 @@ void rms_norm_e4m3(const __nv_bfloat16* in, const __nv_bfloat16* gamma, __nv_fp8
                                    {"gamma", gamma, sizeof(uint4)},
                                    {"out", out, sizeof(uint2)},
                                    {"scales", scales}});
-  with_row_shape<__nv_bfloat16>(shape, [&]<class Shape>(Shape, unsigned row_vectors) {
+  const auto launch = [&]<class Shape>(Shape, unsigned row_vectors) {
     launch_rows<Shape, rms_norm_e4m3_kernel<Shape>>("rms_norm_e4m3", shape.rows, stream, in, gamma,
                                                     out, scales, shape.rows, row_vectors, epsilon);
-  });
+  };
+  // Two reductions behind barriers would take longer than so short a row.
+  using ShortRow = RowShape<32, 4>;
+  constexpr std::size_t short_columns = ShortRow::most_vectors * vector_elements<__nv_bfloat16>;
+  if (shape.columns <= short_columns) {
+    launch(ShortRow{}, static_cast<unsigned>(shape.columns / vector_elements<__nv_bfloat16>));
+  } else {
+    with_row_shape<__nv_bfloat16>(shape, launch);
+  }
 }
 
 }  // namespace warpgauge::kernels

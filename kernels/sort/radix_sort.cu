@@ -2,7 +2,8 @@
 // Onesweep: a pass reads and writes each key once. A tile ranks its keys by one digit, publishes
 // its 256 counts, and each of 256 threads looks back over what earlier tiles have published of its
 // digit. Keys go through shared memory in their new order, so that runs of a digit are written
-// together. Bound by device memory, if ranking (about 85 instructions a key) hides behind it.
+// together. Bound by device memory, if ranking (about 85 instructions a key) hides behind it. A
+// warp or a tile whose keys have one digit has nothing to rank: such keys stay in their order.
 #include <algorithm>
 
 #include <warpgauge/cuda/check.hpp>
@@ -24,7 +25,7 @@ struct SortShape {
   static constexpr unsigned tile = threads * items;
 };
 using KeysShape = SortShape<512, 18>;
-using PairsShape = SortShape<512, 14>;  // a value takes registers, too
+using PairsShape = SortShape<512, 16>;  // 18 would not find registers for the values
 
 /// What a tile publishes of a digit: how many keys it has, or the place after its last one. The
 /// upper two bits say which; the place of n < 2^30 keys fits in the others.
@@ -134,18 +135,32 @@ __global__ __launch_bounds__(Shape::threads, 2) void sort_pass_kernel(SortArrays
   std::uint32_t items[Shape::items];
   load(arrays.keys_in, items);
   unsigned ranks[Shape::items / 2];  // two in a register
+  unsigned different = 0;            // bits
 #pragma unroll
   for (unsigned i = 0; i < Shape::items; ++i) {
-    const unsigned digit = digit_of(items[i], pass);
-    const unsigned lanes = lanes_with(digit);
-    const unsigned before = mine[digit];
-    const unsigned rank = before + __popc(lanes & ((1U << lane) - 1));
-    __syncwarp();
-    if (lanes >> lane == 1) {  // the last of them
-      mine[digit] = static_cast<std::uint16_t>(rank + 1);
+    different |= items[i] ^ items[0];
+  }
+  const unsigned first_digit = __shfl_sync(~0U, digit_of(items[0], pass), 0);
+  if (__all_sync(~0U, digit_of(different, pass) == 0 && digit_of(items[0], pass) == first_digit)) {
+#pragma unroll
+    for (unsigned i = 0; i < Shape::items; i += 2) {
+      ranks[i / 2] = (i * 32 + lane) * 0x10001U + (32U << 16);
     }
-    __syncwarp();
-    ranks[i / 2] = i % 2 == 0 ? rank : ranks[i / 2] | rank << 16;
+    mine[first_digit] = Shape::items * 32;
+  } else {
+#pragma unroll
+    for (unsigned i = 0; i < Shape::items; ++i) {
+      const unsigned digit = digit_of(items[i], pass);
+      const unsigned lanes = lanes_with(digit);
+      const unsigned before = mine[digit];
+      const unsigned rank = before + __popc(lanes & ((1U << lane) - 1));
+      __syncwarp();
+      if (lanes >> lane == 1) {  // the last of them
+        mine[digit] = static_cast<std::uint16_t>(rank + 1);
+      }
+      __syncwarp();
+      ranks[i / 2] = i % 2 == 0 ? rank : ranks[i / 2] | rank << 16;
+    }
   }
   __syncthreads();
   const unsigned digit = threadIdx.x;
@@ -168,16 +183,22 @@ __global__ __launch_bounds__(Shape::threads, 2) void sort_pass_kernel(SortArrays
       of_warps[w][digit] = static_cast<std::uint16_t>(of_warps[w][digit] + in_tile);
     }
   }
-  __syncthreads();
+  const bool has_one_digit = __syncthreads_or(count == Shape::tile) != 0;
+  if (!has_one_digit) {
 #pragma unroll
-  for (unsigned i = 0; i < Shape::items; ++i) {
-    const unsigned rank = i % 2 == 0 ? ranks[i / 2] & 0xffffU : ranks[i / 2] >> 16;
-    const unsigned place = mine[digit_of(items[i], pass)] + rank;
-    ordered[place] = items[i];
-    if constexpr (pairs) {  // the value goes there, too
-      ranks[i / 2] = i % 2 == 0 ? (ranks[i / 2] & 0xffff0000U) | place
-                                : (ranks[i / 2] & 0xffffU) | place << 16;
+    for (unsigned i = 0; i < Shape::items; ++i) {
+      const unsigned rank = i % 2 == 0 ? ranks[i / 2] & 0xffffU : ranks[i / 2] >> 16;
+      const unsigned place = mine[digit_of(items[i], pass)] + rank;
+      ordered[place] = items[i];
+      if constexpr (pairs) {  // the value goes there, too
+        ranks[i / 2] = i % 2 == 0 ? (ranks[i / 2] & 0xffff0000U) | place
+                                  : (ranks[i / 2] & 0xffffU) | place << 16;
+      }
     }
+  }
+  std::uint32_t values[pairs ? Shape::items : 1];
+  if constexpr (pairs) {
+    load(arrays.values_in, values);  // they arrive during the look-back
   }
   if (digit < digits) {
     const unsigned before =
@@ -186,6 +207,19 @@ __global__ __launch_bounds__(Shape::threads, 2) void sort_pass_kernel(SortArrays
     places[digit] = before - in_tile;
   }
   __syncthreads();
+  if (has_one_digit) {
+    const unsigned to = places[first_digit] + first;
+#pragma unroll
+    for (unsigned i = 0; i < Shape::items; ++i) {
+      if (first + i * 32 < valid) {
+        arrays.keys_out[to + i * 32] = items[i];
+        if constexpr (pairs) {
+          arrays.values_out[to + i * 32] = values[i];
+        }
+      }
+    }
+    return;
+  }
 #pragma unroll
   for (unsigned i = 0; i < Shape::items; ++i) {
     const unsigned at = threadIdx.x + i * Shape::threads;
@@ -196,8 +230,6 @@ __global__ __launch_bounds__(Shape::threads, 2) void sort_pass_kernel(SortArrays
     }
   }
   if constexpr (pairs) {
-    std::uint32_t values[Shape::items];
-    load(arrays.values_in, values);
     __syncthreads();
 #pragma unroll
     for (unsigned i = 0; i < Shape::items; ++i) {
