@@ -75,16 +75,6 @@ auto wgmma_stream_k(ShapeOf shape_of = square) {
   };
 }
 
-/// Clusters of two sizes on Hopper; an object holds their second stream.
-void wgmma_two_sizes(GpuCase& gpu) {
-  require_wgmma();
-  const auto gemm = std::make_shared<kernels::GemmWgmmaTwoSizes<__nv_bfloat16>>();
-  multiply_by<__nv_bfloat16>(gpu, square(gpu),
-                             [=](auto a, auto b, auto c, GemmShape shape, auto stream) {
-                               (*gemm)(a, b, c, shape, stream);
-                             });
-}
-
 /// The last Hopper rung, with B as [n,k].
 template <class In, class Out>
 auto wgmma_k_major(const Arithmetic& arithmetic, const std::optional<ComputeCeiling>& ceiling) {
@@ -192,8 +182,6 @@ const GpuBenchmark wgmma_rungs[] = {
     {"gemm/wgmma_serpentine/bf16", from_2048, wgmma_rung<bf16>(kernels::gemm_wgmma_serpentine)},
     {"gemm/wgmma_dependent_launch/bf16", from_2048,
      wgmma_rung<bf16>(kernels::gemm_wgmma_dependent_launch)},
-    {"gemm/wgmma_skewed/bf16", from_2048, wgmma_rung<bf16>(kernels::gemm_wgmma_skewed)},
-    {"gemm/wgmma_two_sizes/bf16", from_2048, wgmma_two_sizes},
     {"gemm/wgmma_stream_k/bf16", every_size, wgmma_stream_k<bf16>()},
     {"gemm/wgmma_best/bf16", every_size, wgmma_rung<bf16>(kernels::gemm_wgmma_best)},
     {"gemm/wgmma_best/f16", every_size, wgmma_rung<f16>(kernels::gemm_wgmma_best)},

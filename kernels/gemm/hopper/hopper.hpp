@@ -11,7 +11,6 @@
 
 #include <array>
 
-#include <warpgauge/cuda/stream.hpp>
 #include "kernels/gemm/gemm.hpp"
 #include "kernels/hopper/tensor_map.hpp"
 
@@ -26,11 +25,10 @@ namespace warpgauge::kernels {
 // std::runtime_error on a device without wgmma and if CUDA refuses the launch.
 //
 // An output adds its stages of 64 terms in order, with two exceptions. gemm_wgmma_serpentine and
-// what builds on it (gemm_wgmma_dependent_launch, _skewed, _best, _k_major and GemmWgmmaTwoSizes)
-// add those of a block's every other tile in reverse order. Where terms are split, the sums of the
-// parts are added in the order of the parts. Which tiles and how many parts depends on the shape
-// and the device alone, so one device always gives the same bits, and another one may differ in the
-// last.
+// what builds on it (gemm_wgmma_dependent_launch, _best and _k_major) add those of a block's every
+// other tile in reverse order. Where terms are split, the sums of the parts are added in the order
+// of the parts. Which tiles and how many parts depends on the shape and the device alone, so one
+// device always gives the same bits, and another one may differ in the last.
 
 /// TMA loads a stage, then a warpgroup multiplies it. Tiles of 64 x 128.
 template <class T>
@@ -80,11 +78,6 @@ template <class T>
 void gemm_wgmma_dependent_launch(const T* a, const T* b, T* c, GemmShape shape,
                                  cudaStream_t stream);
 
-/// Alternative to gemm_wgmma_dependent_launch: the clusters start one after the other, over a
-/// sixteenth of a tile's time.
-template <class T>
-void gemm_wgmma_skewed(const T* a, const T* b, T* c, GemmShape shape, cudaStream_t stream);
-
 /// Alternative to gemm_wgmma_stmatrix: two consumers take turns, each with its own tile. Tiles of
 /// 256 x 128.
 template <class T>
@@ -123,21 +116,6 @@ class GemmWgmmaStreamK {
   DeviceArray<unsigned> ready_;  ///< 0 before and after each launch
 };
 
-/// Clusters of four blocks that share B, and at the same time clusters of two on multiprocessors
-/// that are left over. Tiles of 512 x 256 and 256 x 256. T and the conditions are those of the
-/// launchers above. An object holds the second stream, of the device that is current at
-/// construction. One stream and one thread at a time.
-template <class T>
-class GemmWgmmaTwoSizes {
- public:
-  /// Throws as the launchers.
-  void operator()(const T* a, const T* b, T* c, GemmShape shape, cudaStream_t stream);
-
- private:
-  Stream branch_;
-  Event begun_{cudaEventDisableTiming}, ended_{cudaEventDisableTiming};
-};
-
 /// gemm_wgmma_dependent_launch with both inputs contiguous along k ("TN"), the only layout that
 /// wgmma accepts for these types: B is stored transposed, row-major [n,k]. In and Out are either
 /// float and float, multiplied as TF32 truncated to 11 bits; or __nv_fp8_e4m3 and __nv_bfloat16,
@@ -154,10 +132,10 @@ struct WgmmaRung {
   void (*launch)(const T* a, const T* b, T* c, GemmShape shape, cudaStream_t stream);
 };
 
-/// The ladder, slowest first; then two alternative rungs, the kernel for few tiles and the choice
-/// by shape.
+/// The ladder, slowest first; then an alternative rung, the kernel for few tiles and the choice by
+/// shape.
 template <class T>
-inline constexpr std::array<WgmmaRung<T>, 15> wgmma_ladder{{
+inline constexpr std::array<WgmmaRung<T>, 14> wgmma_ladder{{
     {"gemm_wgmma", gemm_wgmma},
     {"gemm_wgmma_large_tile", gemm_wgmma_large_tile},
     {"gemm_wgmma_producer", gemm_wgmma_producer},
@@ -169,7 +147,6 @@ inline constexpr std::array<WgmmaRung<T>, 15> wgmma_ladder{{
     {"gemm_wgmma_stmatrix", gemm_wgmma_stmatrix},
     {"gemm_wgmma_serpentine", gemm_wgmma_serpentine},
     {"gemm_wgmma_dependent_launch", gemm_wgmma_dependent_launch},
-    {"gemm_wgmma_skewed", gemm_wgmma_skewed},
     {"gemm_wgmma_ping_pong", gemm_wgmma_ping_pong},
     {"gemm_wgmma_split_k", gemm_wgmma_split_k},
     {"gemm_wgmma_best", gemm_wgmma_best},

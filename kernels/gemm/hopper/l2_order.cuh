@@ -8,7 +8,9 @@ namespace warpgauge::kernels::hopper {
 
 /// Goes down `Rows` rows of one column, then through all columns, then to the next `Rows` rows.
 template <unsigned Rows>
-struct GroupOrder : AllTiles {
+struct GroupOrder {
+  static constexpr bool turns_back = false;
+
   static __device__ TilePlace place(unsigned index, unsigned rows, unsigned columns) {
     const unsigned group = index / (Rows * columns);
     const unsigned first = group * Rows;
@@ -22,7 +24,7 @@ struct GroupOrder : AllTiles {
 /// other tile of a block through its terms. The tiles of a turn then begin with terms that those of
 /// the turn before ended with, in the same rows of A or the same columns of B: the L2 has them.
 template <unsigned Rows>
-struct SerpentineOrder : AllTiles {
+struct SerpentineOrder {
   static constexpr bool turns_back = true;
 
   static __device__ TilePlace place(unsigned index, unsigned rows, unsigned columns) {

@@ -15,13 +15,10 @@ namespace warpgauge::kernels::hopper {
 /// Dynamic shared memory of a block on compute capability 9.0.
 inline constexpr unsigned most_shared_bytes = 232'448;
 
-/// The tiles that a launch divides otherwise than one for each cluster in turn.
+/// What stream-K divides among its clusters, and where they pass on partial sums. See stream_k.cuh.
 struct SplitTiles {
-  unsigned clusters = 0;  ///< to launch; 0: as many as the launch needs
-  /// The first ones: those whose stages all clusters share (stream_k.cuh), or those of the larger
-  /// clusters (two_sizes.cu).
-  unsigned tiles = 0;
-  // Where stream-K passes on partial sums.
+  unsigned clusters = 0;  ///< to launch; 0 without stream-K
+  unsigned tiles = 0;     ///< whose stages all clusters share; they make the others whole
   float* partial_sums = nullptr;
   unsigned* ready = nullptr;
 };

@@ -11,35 +11,15 @@ struct TilePlace {
   unsigned row, column;
 };
 
-/// What an order has unless it says otherwise: all tiles, of which a cluster makes every n-th.
-struct AllTiles {
+/// Goes down one column of tiles after the other.
+struct ColumnOrder {
   /// Whether a block's every other tile adds its terms from the last to the first.
   static constexpr bool turns_back = false;
-  /// Whether the clusters start one after the other, see wait_for_start().
-  static constexpr bool starts_skewed = false;
 
-  /// The index of the first tile, and that behind the last one.
-  static __device__ unsigned first(const WgmmaArguments&) { return 0; }
-  static __device__ unsigned end(const WgmmaArguments& arguments, unsigned rows) {
-    return rows * arguments.tile_columns;
-  }
-};
-
-/// Goes down one column of tiles after the other.
-struct ColumnOrder : AllTiles {
   static __device__ TilePlace place(unsigned index, unsigned rows, unsigned) {
     return {index % rows, index / rows};
   }
 };
-
-/// Skews the starts of 16 clusters over a sixteenth of a tile's time: a stage of 128 x 256 takes
-/// the tensor cores 1024 cycles.
-__device__ inline void wait_for_start(unsigned cluster, unsigned stages) {
-  constexpr unsigned steps = 16;
-  const long long end = clock64() + cluster % steps * (1024 / steps / steps) * stages;
-  while (clock64() < end) {
-  }
-}
 
 /// Registers per thread of the producer and of two consumers. Launched with 168 per thread. One
 /// consumer needs no more than a launch with 256 threads gives it.
@@ -60,20 +40,20 @@ __global__ __launch_bounds__(
   Ring<Tile, Cluster> ring{memory + Tile::consumers * Store::bytes};
   const unsigned rank = Cluster == 1 ? 0 : cluster_rank();
   const unsigned rows = arguments.tile_rows / Cluster;
-  const unsigned end = Order::end(arguments, rows);
+  const unsigned tiles = rows * arguments.tile_columns;
   const unsigned step = gridDim.x / Cluster;
   if (threadIdx.x == Tile::consumer_threads) {
     prefetch_maps(arguments);
   }
   // Before the barrier, because place() divides: after it, the first load would wait for that.
-  unsigned index = Order::first(arguments) + blockIdx.x / Cluster;
+  unsigned index = blockIdx.x / Cluster;
   TilePlace place = Order::place(index, rows, arguments.tile_columns);
   asm volatile("" : "+r"(place.row), "+r"(place.column));
   ring.init();
   wait_for_kernels_before();
   const auto advance = [&] {
     index += step;
-    if (index < end) {
+    if (index < tiles) {
       place = Order::place(index, rows, arguments.tile_columns);
     }
   };
@@ -83,10 +63,7 @@ __global__ __launch_bounds__(
       release_registers<producer_registers>();
     }
     if (warp_index() == Tile::consumer_threads / 32) {
-      if constexpr (Order::starts_skewed) {
-        wait_for_start(blockIdx.x / Cluster, stages_of(arguments.k, Tile::terms));
-      }
-      for (bool backwards = false; index < end; advance()) {
+      for (bool backwards = false; index < tiles; advance()) {
         produce_tile(arguments, ring, (place.row * Cluster + rank) * Tile::m,
                      place.column * Tile::n, rank, backwards);
         backwards = Order::turns_back && !backwards;
@@ -102,7 +79,7 @@ __global__ __launch_bounds__(
     const unsigned own_row = warpgroup * Tile::consumer_m;
     const unsigned stages = stages_of(arguments.k, Tile::terms);
     float sums[Tile::blocks][Tile::sums] = {};
-    for (; index < end; advance()) {
+    for (; index < tiles; advance()) {
       consume_tile<In>(sums, ring, own_row * box_row_bytes, stages);
 #pragma unroll
       for (unsigned block = 0; block < Tile::blocks; ++block) {
@@ -116,11 +93,11 @@ __global__ __launch_bounds__(
   }
 }
 
-/// Product is In, or KMajor<In> if B is [n,k]. `split`: of an order that does not take all tiles.
+/// Product is In, or KMajor<In> if B is [n,k].
 template <class Product, class Tile, class Store, class Order, unsigned Cluster = 1, class In,
           class Out>
 void launch_persistent(const char* launcher, const In* a, const In* b, Out* c, GemmShape shape,
-                       cudaStream_t stream, Start start = Start::in_order, SplitTiles split = {}) {
+                       cudaStream_t stream, Start start = Start::in_order) {
   constexpr unsigned bytes = Tile::ring_bytes + Tile::consumers * Store::bytes;
   static_assert(bytes <= most_shared_bytes);
   launch_wgmma({.launcher = launcher,
@@ -134,8 +111,7 @@ void launch_persistent(const char* launcher, const In* a, const In* b, Out* c, G
                 .b_is_k_major = Tile::b_is_k_major,
                 .b_box_rows = Tile::template b_box_rows<Cluster>,
                 .input_bytes = sizeof(In),
-                .output_bytes = sizeof(Out),
-                .split = split},
+                .output_bytes = sizeof(Out)},
                gemm_wgmma_persistent_kernel<Product, Out, Tile, Store, Order, Cluster>, a, b, c,
                shape, stream);
 }
