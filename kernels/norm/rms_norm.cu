@@ -15,7 +15,6 @@ __global__ __launch_bounds__(Shape::threads, Shape::least_blocks_per_sm) void rm
     T* __restrict__ sum, T* __restrict__ out, float* __restrict__ scales, std::size_t rows,
     unsigned row_vectors, float epsilon) {
   constexpr unsigned n = vector_elements<T>;
-  constexpr unsigned ahead = adds ? 1 : 2;  // vectors of gamma, as many as find registers
   __shared__ typename RowGroup<Shape>::Storage storage;
   RowGroup<Shape> group(storage);
   // The row fills the registers, so the residual waits in shared memory: each vector for the thread
@@ -81,31 +80,18 @@ __global__ __launch_bounds__(Shape::threads, Shape::least_blocks_per_sm) void rm
     if (first == 0) {
       scales[row] = scale;
     }
-    // Read ahead and without branches: otherwise each would be waited for.
-    const auto factor_of = [&](unsigned j) {
-      return first + j * Shape::step < row_vectors ? factors[j * Shape::step]
-                                                   : make_uint4(0, 0, 0, 0);
-    };
-    uint4 next[ahead];
-#pragma unroll
-    for (unsigned j = 0; j < ahead; ++j) {
-      next[j] = factor_of(j);
-    }
 #pragma unroll
     for (unsigned j = 0; j < Shape::vectors; ++j) {
-      float x[n];
-      float factor[n];
-      unpack(next[j % ahead], factor);
-      if (j + ahead < Shape::vectors) {
-        next[j % ahead] = factor_of(j + ahead);
-      }
-      forget_unpacked<T>(held[j], zero);
-      unpack(held[j], x);
-#pragma unroll
-      for (unsigned e = 0; e < n; ++e) {
-        x[e] *= scale * factor[e];
-      }
       if (first + j * Shape::step < row_vectors) {
+        float x[n];
+        float factor[n];
+        unpack(factors[j * Shape::step], factor);
+        forget_unpacked<T>(held[j], zero);
+        unpack(held[j], x);
+#pragma unroll
+        for (unsigned e = 0; e < n; ++e) {
+          x[e] *= scale * factor[e];
+        }
         __stcs(to + j * Shape::step, pack(x));
       }
     }

@@ -43,28 +43,23 @@ __global__ __launch_bounds__(Shape::threads, Shape::least_blocks_per_sm) void rm
       held[j] = first + j * Shape::step < row_vectors ? __ldcs(from + j * Shape::step)
                                                       : make_uint4(0, 0, 0, 0);
     }
-    // Read ahead and without branches: otherwise each would be waited for.
-    const auto factor_of = [&](unsigned j) {
-      return first + j * Shape::step < row_vectors ? factors[j * Shape::step]
-                                                   : make_uint4(0, 0, 0, 0);
-    };
     float squares = 0;
     float largest = 0;
-    uint4 next[2] = {factor_of(0), factor_of(1)};
 #pragma unroll
     for (unsigned j = 0; j < Shape::vectors; ++j) {
-      float x[n];
-      float factor[n];
-      unpack(next[j % 2], factor);
-      next[j % 2] = factor_of((j + 2) % Shape::vectors);  // in the end those of the next loop
-      unpack(held[j], x);
+      if (first + j * Shape::step < row_vectors) {
+        float x[n];
+        float factor[n];
+        unpack(factors[j * Shape::step], factor);
+        unpack(held[j], x);
 #pragma unroll
-      for (unsigned e = 0; e < n; ++e) {
-        factor[e] = fabsf(x[e] * factor[e]);
-        x[e] *= x[e];
+        for (unsigned e = 0; e < n; ++e) {
+          factor[e] = fabsf(x[e] * factor[e]);
+          x[e] *= x[e];
+        }
+        squares += fold(x, Plus{});
+        largest = fmaxf(largest, fold(factor, Larger{}));
       }
-      squares += fold(x, Plus{});
-      largest = fmaxf(largest, fold(factor, Larger{}));
     }
     squares = group.reduce(squares, 0.0F, Plus{});
     largest = group.reduce(largest, 0.0F, Larger{});
@@ -74,19 +69,16 @@ __global__ __launch_bounds__(Shape::threads, Shape::least_blocks_per_sm) void rm
     const float factor_of_row = largest > 0 ? largest_e4m3 / largest : 0.0F;
 #pragma unroll
     for (unsigned j = 0; j < Shape::vectors; ++j) {
-      float x[n];
-      float factor[n];
-      unpack(next[j % 2], factor);
-      if (j + 2 < Shape::vectors) {
-        next[j % 2] = factor_of(j + 2);
-      }
-      forget_unpacked<T>(held[j], zero);
-      unpack(held[j], x);
-#pragma unroll
-      for (unsigned e = 0; e < n; ++e) {
-        x[e] *= factor[e] * factor_of_row;
-      }
       if (first + j * Shape::step < row_vectors) {
+        float x[n];
+        float factor[n];
+        unpack(factors[j * Shape::step], factor);
+        forget_unpacked<T>(held[j], zero);
+        unpack(held[j], x);
+#pragma unroll
+        for (unsigned e = 0; e < n; ++e) {
+          x[e] *= factor[e] * factor_of_row;
+        }
         __stcs(to + j * Shape::step, as_e4m3(x));
       }
     }
