@@ -189,18 +189,16 @@ __global__ __launch_bounds__(summed_columns* summed_groups) void sum_partials_ke
 
 namespace {
 
-/// Groups of threads that an H100 holds at once. Others may hold fewer; the rest then wait. The
-/// blocks of a cluster must find SMs of one GPC, whose number is even. Where two SMs hold no whole
-/// clusters, some of a GPC may have to stay empty: with an eighth fewer clusters none waits.
+/// Groups of threads that an H100 holds at once. Others may hold fewer; the rest then wait. Four
+/// blocks of a cluster must find SMs of one GPC, whose number need not be a multiple of four: with
+/// an eighth fewer clusters none waits.
 template <class Shape>
 unsigned resident_groups() {
-  constexpr unsigned blocks_per_sm = backward_threads_per_sm / Shape::threads;
-  const unsigned groups = sm_count() * blocks_per_sm / Shape::blocks;
-  return std::max(1U, Shape::blocks > 2 * blocks_per_sm ? groups - groups / 8 : groups);
+  const unsigned groups = sm_count() * (backward_threads_per_sm / Shape::threads) / Shape::blocks;
+  return std::max(1U, Shape::blocks > 2 ? groups - groups / 8 : groups);
 }
 
-/// Calls launch(shape) with the smallest that holds the row. Two blocks, of different rows, share
-/// an SM where they can: one works while the other waits for its sums.
+/// Calls launch(shape) with the smallest that holds the row.
 template <class Launch>
 void with_backward_shape(std::size_t vectors, const Launch& launch) {
   const auto fits = [&]<class Shape>(Shape tried) {
@@ -212,7 +210,7 @@ void with_backward_shape(std::size_t vectors, const Launch& launch) {
   };
   static_cast<void>(fits(BackwardShape<32>{}) || fits(BackwardShape<64>{}) ||
                     fits(BackwardShape<128>{}) || fits(BackwardShape<256>{}) ||
-                    fits(BackwardShape<256, 2>{}) || fits(BackwardShape<256, 4>{}) ||
+                    fits(BackwardShape<512>{}) || fits(BackwardShape<512, 2>{}) ||
                     fits(BackwardShape<512, 4>{}));
 }
 
