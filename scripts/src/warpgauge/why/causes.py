@@ -164,7 +164,6 @@ def _kernels(name: str, before: Evidence, after: Evidence) -> Sides:
         both[0],
         both[1],
         {} if same else code_differences(before, after, changes),
-        before.code_is_whole and after.code_is_whole,
         same,
         _plain_names(before) == _plain_names(after),
     )
@@ -307,10 +306,6 @@ def _of_change(change: CodeChange, functions: str) -> Iterator[tuple[str, CodeDi
         if is_global and narrow < wide and old.weighted >= new.weighted:
             moved = Change(f"bits of a {width.access}", wide, narrow)
             yield "narrower", CodeDifference(moved.text, (moved,))
-    few, many = change.counts(sass.TENSOR)
-    if many.weighted < few.weighted:
-        moved = Change("tensor instructions in the code", few.instructions, many.instructions)
-        yield "no_tensor", CodeDifference("", (moved,))
     few, many = change.counts(sass.FP16)
     old, new = change.counts(sass.FP32)
     if many.weighted * _MORE < few.weighted and new.weighted > old.weighted * _MORE:

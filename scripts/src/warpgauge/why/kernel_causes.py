@@ -80,14 +80,13 @@ class Sides:
     """What is known of both sides' kernels by name: resources of the row, and counters of ncu.
 
     All times are seconds under the profiler, of one operation's kernels. A key "a/b" is a ratio of
-    two counters. `code` are the differences of the machine code by the cause that they show;
-    `code_is_known` if it has all kernels. Launches are compared if the same `kernels_run`.
+    two counters. `code` are the differences of the machine code by the cause that they show.
+    Launches are compared if the same `kernels_run`.
     """
 
     before: Mapping[str, float]
     after: Mapping[str, float]
     code: Mapping[str, CodeDifference] = field(default_factory=dict)
-    code_is_known: bool = False
     code_is_same: bool = False
     same_kernels_run: bool = True
 
@@ -130,17 +129,11 @@ class Sides:
         return self.after.get("local_sectors", 0.0) > others
 
     @property
-    def same_arithmetic(self) -> bool:
-        return self.has("fma", "fp64") and self._is_same("fma", "fp64", "xu")
-
-    @property
     def same_accesses(self) -> bool:
         """Return whether as many threads of a warp make the same accesses."""
-        same = self._is_same("load_requests", "store_requests", "shared_instructions")
+        accesses = ("load_requests", "store_requests", "shared_instructions")
+        same = all(abs(self.growth(key) - 1.0) <= _CACHED for key in accesses)
         return same and not (self.holds("+local_sectors") or self.holds("-threads"))
-
-    def _is_same(self, *keys: str) -> bool:
-        return all(abs(self.growth(key) - 1.0) <= _CACHED for key in keys)
 
     def causes(self) -> Iterator[Cause]:
         """Yield all possible causes, each with the seconds that it may explain, if counted."""

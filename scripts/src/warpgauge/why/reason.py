@@ -22,7 +22,7 @@ from warpgauge.why.machine_code import Kernel
 FORMAT = "why/1"
 TITLE = "Why it is slower"
 # Causes that lie only in the code.
-OF_CODE = frozenset(("spills", "unrolling", "precise", "fp64", "fp32", "narrower", "branches"))
+OF_CODE = frozenset(("spills", "unrolling", "precise", "fp64", "fp32", "narrower"))
 _MOST_NAMED = 3  # kernels
 _MOST, _LITTLE = 0.5, 0.05  # shares
 
