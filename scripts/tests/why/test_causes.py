@@ -69,7 +69,7 @@ def test_the_planted_cause_is_named_first_and_explains_most(planted: str, seed: 
 
 @pytest.mark.parametrize("planted", PLANTED)
 def test_without_counters_the_planted_cause_is_named_or_none(planted: str) -> None:
-    sides = [replace(side, counters=None, kernels=None) for side in PLANTED[planted]]
+    sides = [replace(side, counters=None) for side in PLANTED[planted]]
     found = causes(sides[0], sides[1], _GIVEN[planted]["slowdown"])
     # Of another grid it is not known whether it leaves multiprocessors idle.
     known = {"tail": "grid"}.get(planted, planted)
@@ -176,7 +176,7 @@ def of_kernels(*names: str) -> list[Evidence]:
     """A side each, of one kernel that takes longer on the second."""
     times = (1e-4, 1.3e-4)
     return [
-        Evidence(time, counters={"time": time}, kernels={name: time})
+        Evidence(time, counters={"time": time}, device={f"kernel {name}": Call(1.0, time)})
         for time, name in zip(times, names, strict=True)
     ]
 
@@ -270,7 +270,8 @@ def changed(base: tuple[Counters, Counters], stalls: Counters, **counts: float) 
 def sides(before: Counters, after: Counters, seed: int) -> Sides:
     """Evidence of two device rows, with the scatter of two profiles."""
     base, candidate = (
-        Evidence(one["time"], counters=one, kernels={"f": one["time"]}) for one in (before, after)
+        Evidence(one["time"], counters=one, device={"kernel f": Call(1.0, one["time"])})
+        for one in (before, after)
     )
     return both(base, candidate, seed)
 

@@ -18,7 +18,13 @@ from warpgauge.records.counters import KERNELS, RESOURCES
 from warpgauge.why import machine_code as sass
 from warpgauge.why.code_change import CodeChange, changed
 from warpgauge.why.cupti import kernels_in, readable, without_arguments
-from warpgauge.why.host_causes import device_causes, device_counts, host_causes, makes_more_calls
+from warpgauge.why.host_causes import (
+    device_causes,
+    device_counts,
+    host_calls,
+    host_causes,
+    makes_more_calls,
+)
 from warpgauge.why.kernel_causes import BOUND, CodeDifference, Sides
 from warpgauge.why.machine_code import Kernel
 from warpgauge.why.reason import Cause, Change, Evidence, Reason
@@ -86,15 +92,14 @@ def explanation(
         return reason
     found = [*_all(name, before, after, longer)]
     weighed = [cause for cause in found if cause.seconds is not None]
-    counted = before.counters is not None and after.counters is not None
-    called = before.host_clock and before.calls is not None and after.calls is not None
+    counted, called = is_counted(before, after), host_calls(before, after) is not None
     named, left = _shared_out(weighed, longer)
-    unknown = [one for one in found if one.seconds is None and (counted or not called)]
+    unknown = [one for one in found if one.seconds is None]
     # More calls cost time, however little of it a trace shows.
     calls = [one for one in weighed if makes_more_calls(before, after) and "added" in one.key]
-    unweighed = {cause.key: cause for cause in reversed((*unknown, *calls))}
-    known = {cause.key for cause in named}
-    named += (cause for cause in reversed(unweighed.values()) if cause.key not in known)
+    for cause in (*unknown, *calls):
+        if cause.key not in {one.key for one in named}:
+            named.append(cause)
     # What differs in the launch may begin the words of what it did.
     said = {cause.words for cause in named}
     named = [one for one in named if sum(one.words in words for words in said) == 1]
@@ -125,24 +130,21 @@ def _all(name: str, before: Evidence, after: Evidence, longer: float) -> Iterato
     if not device_counts(before, after):
         return
     sides = _kernels(name, before, after)
-    counted = before.counters is not None and after.counters is not None
-    if counted and not (sides.is_counted and _is_waited_for(before, after, sides.slower, longer)):
+    if sides.is_counted and not _is_waited_for(before, after, sides.slower, longer):
         return
-    yield from _other_kernels(before, after, sides.slower if counted else None)
+    yield from _other_kernels(before, after)
     if not sides.relaunched:
         yield from _other_arguments(before, after)
     for cause in sides.causes():
-        if cause.seconds is not None:
-            # Kernels cannot explain more than their own additional time.
-            yield replace(cause, seconds=min(cause.seconds, sides.slower))
-        elif not (counted and before.host_clock and sides.slower < _LEAST_SHARE * longer):
-            yield cause
+        # Kernels cannot explain more than their own additional time.
+        seconds = None if cause.seconds is None else min(cause.seconds, sides.slower)
+        yield replace(cause, seconds=seconds)
 
 
 def _kernels(name: str, before: Evidence, after: Evidence) -> Sides:
     """Return what is known of the kernels of both sides."""
     kept = [key for key in RESOURCES if key in before.resources and key in after.resources]
-    counted = before.counters is not None and after.counters is not None
+    counted = is_counted(before, after)
     both: list[dict[str, float]] = []
     for side in (before, after):
         found = {**(side.counters or {})} if counted else {}
@@ -150,7 +152,6 @@ def _kernels(name: str, before: Evidence, after: Evidence) -> Sides:
         threads, number = found.get("grid", 0.0) * found.get("block", 0.0), _ELEMENTS.search(name)
         if number and threads and found.get(KERNELS, 1.0) == 1.0:
             count = float(number[1])
-            count *= 1.0 if count >= threads else count  # of a matrix
             found |= {"elements": count / threads} if count % threads == 0.0 else {}
         if not counted and "waves" in side.resources and "blocks_per_sm" in found:
             blocks = side.resources["waves"] * found["blocks_per_sm"]
@@ -160,17 +161,18 @@ def _kernels(name: str, before: Evidence, after: Evidence) -> Sides:
         both.append(found)
     changes = code_changes(before.code, after.code).values()
     same = is_same_code(before, after)
+    names = [{*map(without_arguments, kernels_in(side.device or {}))} for side in (before, after)]
     return Sides(
         both[0],
         both[1],
         {} if same else code_differences(before, after, changes),
         same,
-        _plain_names(before) == _plain_names(after),
+        names[0] == names[1],
     )
 
 
-def _plain_names(side: Evidence) -> set[str]:
-    return {without_arguments(name).partition("(")[0] for name in side.kernels or ()}
+def is_counted(*sides: Evidence) -> bool:
+    return all("time" in (side.counters or {}) for side in sides)
 
 
 def _may_have_kernels(*sides: Evidence) -> bool:
@@ -206,17 +208,21 @@ def _clock(before: Evidence, after: Evidence) -> Iterator[Cause]:
         yield Cause("clock", "the SM clock is lower", changes, seconds, 0)
 
 
-def _other_kernels(before: Evidence, after: Evidence, slower: float | None) -> Iterator[Cause]:
+def _other_kernels(before: Evidence, after: Evidence) -> Iterator[Cause]:
     """Yield other kernels chosen by a library; differences of their counters are consequences."""
-    if before.kernels is None or after.kernels is None:
-        return
-    gone = [name for name in before.kernels if name not in after.kernels]
-    come = [name for name in after.kernels if name not in before.kernels]
+    was, is_now = (
+        {readable(name): one.seconds for name, one in kernels_in(side.device or {}).items()}
+        for side in (before, after)
+    )
+    gone, come = (
+        [name for name in was if name not in is_now],
+        [name for name in is_now if name not in was],
+    )
     if gone and come and any(map(_LIBRARY.search, (*gone, *come))):
-        old, new = sum(before.kernels[one] for one in gone), sum(after.kernels[one] for one in come)
+        old, new = sum(was[name] for name in gone), sum(is_now[name] for name in come)
         words = f"another kernel: {come[0]} instead of {gone[0]}"
         changes = (Change("time of the library's kernels", old, new, "s"),)
-        yield Cause("library_kernel", words, changes, None if slower is None else new - old, 0)
+        yield Cause("library_kernel", words, changes, new - old, 0)
 
 
 def _other_arguments(before: Evidence, after: Evidence) -> Iterator[Cause]:

@@ -90,16 +90,14 @@ class Gathering:
             names = cupti.kernels_in(device)
             if not names:
                 return found  # ncu would not find kernels either
-            kernels = sum(device[f"{cupti.KERNEL} {one}"].count for one in names)
-            disassembled = partial(side.code, names[:_MOST_KERNELS])
+            kernels = sum(one.count for one in names.values())
+            disassembled = partial(side.code, [*names][:_MOST_KERNELS])
             code = self._unless_missing(what, "disassembled", disassembled)
             whole = code is not None and len(code) == len(set(map(cubins.stable_name, names)))
             found = replace(found, code=code, code_is_whole=whole)
         kernels = row.counters.get("kernels") or kernels
-        counted = self._unless_missing(what, "counted", partial(side.counted, kernels))
-        if counted is not None:
-            found = replace(found, counters=counted.counters, kernels=counted.kernels)
-        return found
+        counters = self._unless_missing(what, "counted", partial(side.counted, kernels))
+        return replace(found, counters=counters)
 
     def _left(self) -> float:
         """Return a process's time limit: at most half of the remaining budget, or one second."""

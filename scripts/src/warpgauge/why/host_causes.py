@@ -41,7 +41,7 @@ def host_causes(before: Evidence, after: Evidence) -> Iterator[Cause]:
     Calls are not part of a device time, and a device-timed operation that was traced may be the
     first, which loads modules.
     """
-    if (both := _of_host(before, after)) is None:
+    if (both := host_calls(before, after)) is None:
         return
     old, new = both
     # A call that replaces another costs no more than the sides differ. (A wait that occurs as often
@@ -55,11 +55,11 @@ def host_causes(before: Evidence, after: Evidence) -> Iterator[Cause]:
 
 def makes_more_calls(before: Evidence, after: Evidence) -> bool:
     """Return whether an operation that the host's clock times makes more calls in all."""
-    both = _of_host(before, after)
+    both = host_calls(before, after)
     return both is not None and _total(both[1]).count > _total(both[0]).count + _OFTEN
 
 
-def _of_host(before: Evidence, after: Evidence) -> tuple[Calls, Calls] | None:
+def host_calls(before: Evidence, after: Evidence) -> tuple[Calls, Calls] | None:
     """Return the calls of an operation that the host's clock times, if known."""
     timed = before.host_clock and after.host_clock
     known = timed and before.calls is not None and after.calls is not None

@@ -13,7 +13,6 @@ import csv
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -24,7 +23,7 @@ from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.why.cupti import GRAPH, OPERATION
 
 _MOST_KERNELS = 16  # the most kernels profiled: each takes seconds
-_NAME, _TIME = "Kernel Name", "gpu__time_duration.sum"
+_NAME = "Kernel Name"
 
 # Options that select the verified operations: no eviction, and no timed replay. The clock is left
 # alone, because ncu would lock it at a low one.
@@ -60,21 +59,13 @@ _UNIT = re.compile(r"([numKMGT]?)(s|second|byte|inst|sector|request|cycle|block|
 _UNKNOWN_METRIC = re.compile(r"(?i)(?:failed to find|unknown|invalid) metric.*")
 
 
-@dataclass(frozen=True)
-class Counted:
-    """The counters of one operation, and the seconds of its kernels by name."""
-
-    counters: Mapping[str, float]
-    kernels: Mapping[str, float]
-
-
 def counted(
     program: Sequence[str],
     scratch: Path,
     deadline_s: float,
     kernels: float | None = None,
     environment: Mapping[str, str] | None = None,
-) -> Counted:
+) -> dict[str, float]:
     """Profile the benchmark that `program` runs; `kernels` is an operation's number of kernels.
 
     ncu ends the program after the first verified operation, because its measurement would take
@@ -96,7 +87,7 @@ def counted(
         metrics = [name for name in metrics if name not in unknown]
     require_permission(ending)
     found = imported(ending.stdout, kernels)
-    if found is None:
+    if not found:
         raise UserError(f"ncu counted nothing: {ending.described()}", ExitStatus.NOT_MEASURED)
     return found
 
@@ -111,8 +102,8 @@ def require_permission(ending: process.Ending) -> None:
         )
 
 
-def imported(text: str, kernels: float | None = None) -> Counted | None:
-    """Return the counters of an operation from ncu's output, or None without a kernel.
+def imported(text: str, kernels: float | None = None) -> dict[str, float]:
+    """Return the counters of an operation from ncu's output; none without a kernel.
 
     Kernels beyond those that were profiled are assumed to be alike.
     """
@@ -120,15 +111,8 @@ def imported(text: str, kernels: float | None = None) -> Counted | None:
     head = next((n for n, line in enumerate(table) if f'"{_NAME}"' in line), len(table))
     units, *rows = [*csv.DictReader(table[head:], restval="")] or [{}]
     launches = [row for row in rows if row[_NAME]]
-    names = [launch[_NAME] for launch in launches]
-    if not names:
-        return None
-    values = [_values(launch, units) for launch in launches]
-    operations = len(names) / kernels if kernels else _repeats(names)
-    of_kernels: dict[str, float] = {}
-    for name, launch in zip(names, values, strict=True):
-        of_kernels[name] = of_kernels.get(name, 0.0) + launch.get(_TIME, 0.0) / operations
-    return Counted(_combined(values, operations), of_kernels)
+    operations = len(launches) / kernels if kernels else _repeats([row[_NAME] for row in launches])
+    return _combined([_values(launch, units) for launch in launches], operations)
 
 
 def _repeats(names: Sequence[str]) -> int:

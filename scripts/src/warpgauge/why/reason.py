@@ -33,17 +33,15 @@ class Evidence:
 
     `seconds` is the time of an operation as the benchmark measures it; `host_clock` tells whether
     the host's clock took it. `resources` are the row's counters. `counters` are those of
-    ncu.py, over all kernels of an operation. `kernels` are the device's seconds in each kernel
-    by name. `device` is all work of the device by kind: kernels, memsets, and copies by their
-    memory. `calls` are the host's. `code` is the machine code of its kernels found in the program;
-    `code_is_whole` tells whether all were found.
+    ncu.py, over all kernels of an operation. `device` is all work of the device by kind: kernels,
+    memsets, and copies by their memory. `calls` are the host's. `code` is the machine code of its
+    kernels found in the program; `code_is_whole` tells whether all were found.
     """
 
     seconds: float
     host_clock: bool = False
     resources: Mapping[str, float] = field(default_factory=dict)
     counters: Mapping[str, float] | None = None
-    kernels: Mapping[str, float] | None = None
     device: Calls | None = None
     calls: Calls | None = None
     code: Mapping[str, Kernel] | None = None
