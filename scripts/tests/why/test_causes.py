@@ -387,7 +387,7 @@ ALIKE: Mapping[str, tuple[Counters, Counters, list[str]]] = {
     "blocks of 48 threads": (
         changed(COMPUTING, {}),
         changed(COMPUTING, {}, block=48.0, threads=24.0, instructions=5.6e8, fma=3.2e8),
-        ["partial_warps"],
+        ["block"],
     ),
     "conflicts that other traffic of the L1 makes": (
         changed(TILED, {}),

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -38,34 +38,13 @@ _LEAST = 0.005  # share of all instructions; fewer do not make a kernel slower
 BOUND = 0.5
 _CLEAR = 0.8  # a busy unit explains no less than this part of the waits
 _MOST_OFF = 1.5  # an estimate beyond this multiple of the kernels' own slowdown is wrong
-_WARP = 32  # threads
 _LAUNCH = ("block", "grid", "blocks_each")
 _NAMES = {**COUNTERS, **{key: Counter("", words, "", ()) for key, words in RESOURCES.items()}}
 
 
-@dataclass(frozen=True)
-class Rule:
-    cause: str
-    rank: int
-    is_checked: bool
-    condition: Sequence[str]
-    facts: Sequence[str]
-    shown: Sequence[str]
-    stalls: Sequence[str]
-    instructions: Sequence[str]
-    units: Sequence[str]
-    sentence: str
-
-
-def _read(table: Path) -> Iterator[Rule]:
-    lists = "condition", "facts", "shown", "stalls", "instructions", "units"
-    for row in csv.DictReader(table.read_text().splitlines()):
-        several = {name: row[name].split() for name in lists}
-        checked = row["is_checked"] == "yes"
-        yield Rule(row["cause"], int(row["rank"]), checked, sentence=row["sentence"], **several)
-
-
-RULES = (*_read(Path(__file__).with_name("rules.csv")),)
+Rule = Mapping[str, str]
+_TABLE = Path(__file__).with_name("rules.csv").read_text().splitlines()
+RULES: Sequence[Rule] = [*csv.DictReader(_TABLE)]
 
 
 class CodeDifference(NamedTuple):
@@ -106,47 +85,20 @@ class Sides:
         return same and any(self.growth(key) != 1.0 for key in _LAUNCH)
 
     @property
-    def is_partial(self) -> bool:
-        """Return whether other blocks do not fill their last warp."""
-        return self.growth("block") != 1.0 and self.after["block"] % _WARP != 0.0
-
-    @property
-    def is_narrowed(self) -> bool:
-        """Return whether there are more threads because each has a narrower access."""
-        (bits, *_) = self.code["narrower"].changes if "narrower" in self.code else (None,)
-        threads = math.prod(map(self.growth, _LAUNCH))
-        return bits is not None and abs(threads * bits.after / bits.before - 1.0) < _EXACT
-
-    @property
-    def uses_xu(self) -> bool:
-        known = self.has("xu", "instructions")
-        return known and self.before["xu"] >= _LEAST * self.before["instructions"]
-
-    @property
     def is_mostly_local(self) -> bool:
         """Return whether most of the accesses are to local memory, as its units are then."""
         others = self.after.get("load_sectors", 0.0) + self.after.get("store_sectors", 0.0)
         return self.after.get("local_sectors", 0.0) > others
 
-    @property
-    def same_accesses(self) -> bool:
-        """Return whether as many threads of a warp make the same accesses."""
-        accesses = ("load_requests", "store_requests", "shared_instructions")
-        same = all(abs(self.growth(key) - 1.0) <= _CACHED for key in accesses)
-        return same and not (self.holds("+local_sectors") or self.holds("-threads"))
-
     def causes(self) -> Iterator[Cause]:
         """Yield all possible causes, each with the seconds that it may explain, if counted."""
         rules: dict[str, Rule] = {}
         for rule in RULES:
-            if all(map(self.holds, rule.condition)):
-                rules.setdefault(rule.cause, rule)
-        if not self.is_counted:
-            for rule in RULES:
-                if rule.cause in self.code:
-                    rules.setdefault(rule.cause, rule)
-        for rule in rules.values():
-            if not (self.code_is_same and rule.cause in OF_CODE):
+            shown = not self.is_counted and rule["cause"] in self.code
+            if shown or all(map(self.holds, rule["condition"].split())):
+                rules.setdefault(rule["cause"], rule)
+        for cause, rule in rules.items():
+            if not (self.code_is_same and cause in OF_CODE):
                 yield self._cause(rule)
 
     def holds(self, condition: str) -> bool:
@@ -179,19 +131,20 @@ class Sides:
         return self.after[key] - self.before[key] > _LEAST * self.after.get("instructions", 0.0)
 
     def _cause(self, rule: Rule) -> Cause:
-        code = self.code.get(rule.cause, CodeDifference("", ()))
-        facts = self._changes(*(key for key in rule.facts if self.growth(key) != 1.0))
+        cause, rank = rule["cause"], int(rule["rank"])
+        code = self.code.get(cause, CodeDifference("", ()))
+        facts = self._changes(key for key in rule["facts"].split() if self.growth(key) != 1.0)
         differs = ", ".join(one.text for one in facts)
-        words = ": ".join(filter(None, (differs, code.sentence or rule.sentence)))
-        changes = (*code.changes, *self._changes(*rule.shown)) or facts
-        if not (self.is_counted and rule.sentence):
-            return Cause(rule.cause, words, changes, None, rule.rank)
+        words = ": ".join(filter(None, (differs, code.sentence or rule["sentence"])))
+        changes = (*code.changes, *self._changes(rule["shown"].split())) or facts
+        if not (self.is_counted and rule["sentence"]):
+            return Cause(cause, words, changes, None, rank)
         seconds, is_sound = self._estimate(rule)
         # Another launch changes counters, too. What the code does not show is its consequence.
-        if self.relaunched and rule.rank and not self._is_shown(rule.cause):
+        if self.relaunched and rank and not self._is_shown(cause):
             seconds = 0.0
-        is_sound = is_sound and rule.is_checked and seconds <= _MOST_OFF * self.slower
-        return Cause(rule.cause, words, changes, seconds, rule.rank, is_sound)
+        checked = rule["is_checked"] == "yes" and seconds <= _MOST_OFF * self.slower
+        return Cause(cause, words, changes, seconds, rank, is_sound and checked)
 
     def _is_shown(self, cause: str) -> bool:
         return cause in self.code or (cause == "spills" and self.growth("local_bytes") > 1.0)
@@ -199,15 +152,16 @@ class Sides:
     def _estimate(self, rule: Rule) -> tuple[float, bool]:
         """Return the seconds that a rule explains, and whether the launch or busy units tell."""
         time = self.after["time"]
-        if rule.cause == "tail":
+        if rule["cause"] == "tail":
             return time * (1.0 - self.growth("active")), True
-        if rule.cause == "occupancy":
+        if rule["cause"] == "occupancy":
             # Little's law, minus the latency that is saved because fewer warps compete.
             kept = self.growth("warps") / min(self.growth("latency") or 1.0, 1.0)
             return time * (1.0 - kept), True
-        executed = (self._executed(key) for key in rule.instructions)
-        bounding = (self._busy(key) for key in rule.units if self.after.get(key, 0.0) >= BOUND)
-        busy, seconds = max((0.0, *bounding)), max(0.0, self._stalled(rule.stalls), *executed)
+        executed = (self._executed(key) for key in rule["instructions"].split())
+        units = [key for key in rule["units"].split() if self.after.get(key, 0.0) >= BOUND]
+        seconds = max(0.0, self._stalled(rule["stalls"].split()), *executed)
+        busy = max((0.0, *map(self._busy, units)))
         return (busy, True) if busy >= _CLEAR * seconds else (seconds, False)
 
     def has(self, *keys: str) -> bool:
@@ -215,7 +169,7 @@ class Sides:
         parts = [part for key in keys for part in key.split("/")]
         return all(part in self.before and part in self.after for part in parts)
 
-    def _changes(self, *keys: str) -> tuple[Change, ...]:
+    def _changes(self, keys: Iterable[str]) -> tuple[Change, ...]:
         return tuple(
             Change(_NAMES[k].words, _value(self.before, k), _value(self.after, k), _NAMES[k].unit)
             for k in keys
