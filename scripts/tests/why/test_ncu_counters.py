@@ -25,9 +25,9 @@ def row(name: str, **values: str) -> dict[str, str]:
     return {"Kernel Name": name, **{names[key]: value for key, value in values.items()}}
 
 
-def test_scaled_units_and_grouped_digits_are_read() -> None:
-    one = row("f", time="12.5", read="1,024.5", written="0.5", hit="40", instructions="6,300,000")
-    units = {_TIME: "us", _BYTES: "Kbyte", _WRITTEN: "Mbyte", _HIT: "%", _ISSUED: "inst"}
+def test_base_units_and_grouped_digits_are_read() -> None:
+    one = row("f", time="12,500", read="1,024,500", written="5e5", hit="40", instructions="6300000")
+    units = {_TIME: "ns", _BYTES: "byte", _WRITTEN: "byte", _HIT: "%", _ISSUED: "inst"}
     found = counters.imported(ncu_table([one], units))
     assert found == pytest.approx(
         {"time": 12.5e-6, "dram_bytes": 1.5245e6, "l2_hits": 0.4, "instructions": 6.3e6}

@@ -42,20 +42,18 @@ class Counter(NamedTuple):
     metrics: tuple[str, ...]  # of ncu, which are added up
 
 
-def _read(table: Path) -> dict[str, Counter]:
-    found = {}
-    for row in csv.DictReader(table.read_text().splitlines()):
-        metrics = tuple(row["metrics"].split())
-        found[row["counter"]] = Counter(row["over"], row["words"], row["unit"], metrics)
-    return found
-
-
-COUNTERS = MappingProxyType(_read(Path(__file__).with_name("counters.csv")))
+_TABLE = Path(__file__).with_name("counters.csv").read_text().splitlines()
+COUNTERS = MappingProxyType(
+    {
+        row["counter"]: Counter(
+            row["over"], row["words"], row["unit"], tuple(row["metrics"].split())
+        )
+        for row in csv.DictReader(_TABLE)
+    }
+)
 METRICS = tuple(dict.fromkeys(name for one in COUNTERS.values() for name in one.metrics))
 
-# Prefixes of ncu's units, which differ between `--print-units base` and older versions.
-_PREFIXES = {"": 1.0, "n": 1e-9, "u": 1e-6, "m": 1e-3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
-_UNIT = re.compile(r"([numKMGT]?)(s|second|byte|inst|sector|request|cycle|block|thread|warp)s?\b")
+_SCALES = {"nsecond": 1e-9, "ns": 1e-9, "%": 0.01}  # of base units that are not counts
 _UNKNOWN_METRIC = re.compile(r"(?i)(?:failed to find|unknown|invalid) metric.*")
 
 
@@ -131,10 +129,8 @@ def _values(row: Mapping[str, str], units: Mapping[str, str]) -> dict[str, float
             value = float(row[name].replace(",", ""))
         except (KeyError, ValueError):  # not on this GPU, or n/a
             continue
-        unit = _UNIT.match(units[name])
         if math.isfinite(value):  # 0 / 0 is not
-            scale = _PREFIXES[unit[1]] if unit else 0.01 if units[name] == "%" else 1.0
-            found[name] = value * scale
+            found[name] = value * _SCALES.get(units[name], 1.0)
     return found
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 
 import msgspec
@@ -108,38 +107,25 @@ def _span(name: str, category: str, track: _Track, one: Activity, begin: int) ->
     return {**event, "dur": (one.end_ns - one.start_ns) / 1000}
 
 
-@dataclass(frozen=True)
-class KeyAverages:
-    """The device's work and the host's calls in the engine's ranges `scope`; "" is the process.
+def key_averages(trace: Sequence[Activity]) -> tuple[Calls, Calls, str]:
+    """Return the device's work, without the engine's own, the host's calls, and their range.
 
-    The engine's own kernels are left out.
+    That is the batches timed by the host's clock, else the measuring phase; without such a range,
+    "", the whole process. Device work belongs to the call that issued it.
     """
-
-    device: Calls
-    host: Calls
-    scope: str
-
-
-def key_averages(trace: Sequence[Activity]) -> KeyAverages:
-    """Return averages over batches timed by the host's clock, else over the measuring phase.
-
-    Without such a range they cover the whole process. Device work belongs to the call that issued
-    it.
-    """
-    host, device = list(outermost_calls(trace)), [one for one in trace if one.kind in DEVICE]
-    names = {one.name for one in ranges(trace)}
-    scope = next((name for name in (BATCH, MEASURE) if name in names), "")
-    if scope:
-        around = ranges(trace, scope)
-        host, device = list(inside(around, host)), device_work(around, trace)
+    host, device = outermost_calls(trace), [one for one in trace if one.kind in DEVICE]
+    around = ranges(trace, BATCH) or ranges(trace, MEASURE)
+    if around:
+        host, device = inside(around, host), device_work(around, trace)
     work = ((one.work, one) for one in device if not _ENGINE.match(one.name))
-    return KeyAverages(totals(work), totals((one.call, one) for one in host), scope)
+    scope = around[0].name if around else ""
+    return totals(work), totals((one.call, one) for one in host), scope
 
 
-def print_table(averages: KeyAverages, console: Console) -> None:
-    """Print one table of both, and below it what it is of."""
-    parts = {"device": averages.device, "host": averages.host}
-    tables = [_cells(part, calls) for part, calls in parts.items() if calls]
+def print_table(trace: Sequence[Activity], console: Console) -> None:
+    """Print the averages of a trace, and below them what they are of."""
+    device, host, scope = key_averages(trace)
+    tables = [_cells(*part) for part in (("device", device), ("host", host)) if part[1]]
     if not tables:
         print_text(console, "The trace shows no device work and no CUDA call.")
         return
@@ -149,7 +135,7 @@ def print_table(averages: KeyAverages, console: Console) -> None:
         for line in cells:
             print_text(console, columns.line(line))
         console.print()
-    where = f"in the engine's ranges {averages.scope!r}" if averages.scope else "in the process"
+    where = f"in the engine's ranges {scope!r}" if scope else "in the process"
     words = f"All {where}, slowed by the profiler: do not compare with times of bench."
     print_text(console, f"{words} Kernels of the engine's own are not included.")
 
