@@ -84,13 +84,13 @@ def explanation(
         missing=(*missing,),
         code=code_changes(before.code, after.code),
         sides=(before, after),
-        same_code=is_same_code(before, after),
+        same_code=_is_same_code(before, after),
         may_be_chance=may_be_chance,
     )
     longer = slowdown * before.seconds
     if not longer > 0.0:
         return reason
-    found = [*_all(name, before, after, longer)]
+    found = [*_all(reason, before, after, longer)]
     weighed = [cause for cause in found if cause.seconds is not None]
     counted, called = is_counted(before, after), host_calls(before, after) is not None
     named, left = _shared_out(weighed, longer)
@@ -123,13 +123,13 @@ def explanation(
     )
 
 
-def _all(name: str, before: Evidence, after: Evidence, longer: float) -> Iterator[Cause]:
+def _all(reason: Reason, before: Evidence, after: Evidence, longer: float) -> Iterator[Cause]:
     yield from _clock(before, after)
     yield from device_causes(before, after)
     yield from host_causes(before, after)
     if not device_counts(before, after):
         return
-    sides = _kernels(name, before, after)
+    sides = _kernels(reason, before, after)
     if sides.is_counted and not _is_waited_for(before, after, sides.slower, longer):
         return
     yield from _other_kernels(before, after)
@@ -141,7 +141,7 @@ def _all(name: str, before: Evidence, after: Evidence, longer: float) -> Iterato
         yield replace(cause, seconds=seconds)
 
 
-def _kernels(name: str, before: Evidence, after: Evidence) -> Sides:
+def _kernels(reason: Reason, before: Evidence, after: Evidence) -> Sides:
     """Return what is known of the kernels of both sides."""
     kept = [key for key in RESOURCES if key in before.resources and key in after.resources]
     counted = is_counted(before, after)
@@ -149,7 +149,10 @@ def _kernels(name: str, before: Evidence, after: Evidence) -> Sides:
     for side in (before, after):
         found = {**(side.counters or {})} if counted else {}
         found |= {key: side.resources[key] for key in kept}
-        threads, number = found.get("grid", 0.0) * found.get("block", 0.0), _ELEMENTS.search(name)
+        threads, number = (
+            found.get("grid", 0.0) * found.get("block", 0.0),
+            _ELEMENTS.search(reason.name),
+        )
         if number and threads and found.get(KERNELS, 1.0) == 1.0:
             count = float(number[1])
             found |= {"elements": count / threads} if count % threads == 0.0 else {}
@@ -159,14 +162,12 @@ def _kernels(name: str, before: Evidence, after: Evidence) -> Sides:
         if len(bounds := {kernel.bounds for kernel in (side.code or {}).values()}) == 1:
             found["bounds"] = bounds.pop()
         both.append(found)
-    changes = code_changes(before.code, after.code).values()
-    same = is_same_code(before, after)
     names = [{*map(without_arguments, kernels_in(side.device or {}))} for side in (before, after)]
     return Sides(
         both[0],
         both[1],
-        {} if same else code_differences(before, after, changes),
-        same,
+        {} if reason.same_code else _code_differences(before, after, reason.code.values()),
+        reason.same_code,
         names[0] == names[1],
     )
 
@@ -275,13 +276,13 @@ def _by_plain_name(
     return found
 
 
-def is_same_code(before: Evidence, after: Evidence) -> bool:
+def _is_same_code(before: Evidence, after: Evidence) -> bool:
     """Return whether both sides are known to run the same kernels with the same machine code."""
     old, new = ({k: one.digest for k, one in (side.code or {}).items()} for side in (before, after))
     return before.code_is_whole and after.code_is_whole and bool(old) and old == new
 
 
-def code_differences(
+def _code_differences(
     before: Evidence, after: Evidence, changes: Iterable[CodeChange]
 ) -> dict[str, CodeDifference]:
     """Return what of the code usually makes a kernel slower, by cause."""
@@ -320,8 +321,7 @@ def _of_change(change: CodeChange, functions: str) -> Iterator[tuple[str, CodeDi
     loops = [str(loop) for loop in change.unrolled if loop.is_less]
     if loops:
         yield "unrolling", CodeDifference(", ".join(loops[:_MOST_LOOPS]), ())
-    few, many = change.counts(sass.SPECIAL)
-    if functions or (many.weighted < few.weighted and new.weighted > old.weighted * _MORE):
+    if functions:
         moved = Change("FP32 instructions in the code", old.instructions, new.instructions)
         yield "precise", CodeDifference(functions, (moved,))
 

@@ -10,7 +10,6 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from operator import eq
 
 from warpgauge.why import machine_code as sass
@@ -241,7 +240,6 @@ class CodeChange:
                 yield cost[name], f"{counts} {place}".strip()
 
 
-@lru_cache(maxsize=64)
 def changed(before: Kernel, after: Kernel) -> CodeChange:
     """Return what is different in `after`. A pure function."""
     sides = WeightedCode(before.code), WeightedCode(after.code)

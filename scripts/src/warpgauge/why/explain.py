@@ -23,7 +23,7 @@ from warpgauge.measure.discovery import Binary
 from warpgauge.measure.measuring import Measuring
 from warpgauge.records.counters import Clock
 from warpgauge.records.model import Record, Session
-from warpgauge.records.row import Moved, Row, Why
+from warpgauge.records.row import Row, Why
 from warpgauge.reports.view import bound_words
 from warpgauge.system import process
 from warpgauge.system.errors import UserError, of_system
@@ -268,7 +268,7 @@ def _why(verdict: Verdict, sides: Sides, measuring: Measuring, seconds: float) -
         return None
     measuring.note(f"Looking into {inert(name)}")
     reason = _explained(name, change, pair, sides.records, measuring, seconds)
-    return Why(reason.paragraph, tuple(Moved(*row) for row in reason.table))
+    return Why(reason.paragraph, reason.table)
 
 
 def _words(fault: UserError | OSError) -> str:

@@ -10,7 +10,7 @@ from dataclasses import astuple, dataclass, field
 import msgspec
 from rich.console import Console
 
-from warpgauge.records.row import ALSO_CHANGED
+from warpgauge.records.row import ALSO_CHANGED, Moved
 from warpgauge.system import layout
 from warpgauge.system.layout import Cells, Columns, print_text
 from warpgauge.system.text import clause, digits, duration, inert, percent, quantity
@@ -123,13 +123,14 @@ class Reason:
         return {name: change for name, change in self.code.items() if not change.is_same}
 
     @property
-    def table(self) -> list[tuple[str, str, str, str]]:
-        """What moved, the causes first: cause, what, before, after."""
+    def table(self) -> tuple[Moved, ...]:
+        """What moved, the causes first."""
         rows = []
         for cause in self.causes:
             moved = [change.cells for change in cause.changes] or [("", "", "")]
-            rows += [(inert(cause.words), *moved[0]), *(("", *cells) for cells in moved[1:])]
-        return rows + [(ALSO_CHANGED, *change.cells) for change in self.others]
+            words = [inert(cause.words), *[""] * len(moved)]
+            rows += [Moved(word, *cells) for word, cells in zip(words, moved, strict=False)]
+        return (*rows, *(Moved(ALSO_CHANGED, *change.cells) for change in self.others))
 
     @property
     def code_lines(self) -> list[str]:
@@ -196,7 +197,7 @@ def plain(found: Sequence[Reason]) -> str:
     def show(console: Console) -> None:
         for reason in found:
             print_text(console, f"{TITLE}: {inert(reason.name)}")
-            moved = [row[1:] for row in reason.table if row[1]]
+            moved = [astuple(row)[1:] for row in reason.table if row.what]
             differs = [astuple(difference) for difference in reason.differs]
             for heading, rows in {"differs": differs, "what moved": moved}.items():
                 if rows:
