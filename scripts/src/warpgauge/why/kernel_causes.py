@@ -71,7 +71,7 @@ class Sides:
 
     @property
     def is_counted(self) -> bool:
-        return self.has("time")
+        return self.of("time") is not None
 
     @property
     def slower(self) -> float:
@@ -106,7 +106,7 @@ class Sides:
         if sign == "!":
             return not self.holds(key)
         if sign == "?":
-            return not self.has(key[1:]) or self.holds(key)
+            return self.of(key[1:]) is None or self.holds(key)
         if sign == "@":
             return key in self.code
         if sign.isalpha():
@@ -114,11 +114,11 @@ class Sides:
         growth = self.growth(key)
         if sign == "#":
             return growth != 1.0
-        if not self.has(key) or ("/" in key and growth == math.inf):  # of none, there is no ratio
+        if self.of(key) is None or ("/" in key and growth == math.inf):  # of none is no ratio
             return False
         if key.endswith("_busy"):  # longer, and by a relevant time
             was = self.before[key] * self.before["time"]
-            return self._busy(key) > _CACHED * max(was, self.after["time"])
+            return self._longer(key) > _CACHED * max(was, self.after["time"])
         noise = _CACHED if "/" in key or key in _OF_A_CACHE else _EXACT
         if sign == "=":
             return abs(growth - 1.0) <= noise
@@ -141,13 +141,11 @@ class Sides:
             return Cause(cause, words, changes, None, rank)
         seconds, is_sound = self._estimate(rule)
         # Another launch changes counters, too. What the code does not show is its consequence.
-        if self.relaunched and rank and not self._is_shown(cause):
+        shown = cause in self.code or (cause == "spills" and self.growth("local_bytes") > 1.0)
+        if self.relaunched and rank and not shown:
             seconds = 0.0
         checked = rule["is_checked"] == "yes" and seconds <= _MOST_OFF * self.slower
         return Cause(cause, words, changes, seconds, rank, is_sound and checked)
-
-    def _is_shown(self, cause: str) -> bool:
-        return cause in self.code or (cause == "spills" and self.growth("local_bytes") > 1.0)
 
     def _estimate(self, rule: Rule) -> tuple[float, bool]:
         """Return the seconds that a rule explains, and whether the launch or busy units tell."""
@@ -158,64 +156,42 @@ class Sides:
             # Little's law, minus the latency that is saved because fewer warps compete.
             kept = self.growth("warps") / min(self.growth("latency") or 1.0, 1.0)
             return time * (1.0 - kept), True
-        executed = (self._executed(key) for key in rule["instructions"].split())
-        units = [key for key in rule["units"].split() if self.after.get(key, 0.0) >= BOUND]
-        seconds = max(0.0, self._stalled(rule["stalls"].split()), *executed)
-        busy = max((0.0, *map(self._busy, units)))
+        stalled = (self._longer(f"stall_{reason}/latency") for reason in rule["stalls"].split())
+        executed = map(self._executed, rule["instructions"].split())
+        units = (key for key in rule["units"].split() if self.after.get(key, 0.0) >= BOUND)
+        seconds, busy = max(0.0, sum(stalled), *executed), max((0.0, *map(self._longer, units)))
         return (busy, True) if busy >= _CLEAR * seconds else (seconds, False)
 
-    def has(self, *keys: str) -> bool:
-        """Return whether both sides have all of these."""
-        parts = [part for key in keys for part in key.split("/")]
-        return all(part in self.before and part in self.after for part in parts)
+    def of(self, key: str) -> tuple[float, float] | None:
+        """Return the values of both sides, None if one is unknown. A ratio to zero is zero."""
+        name, _, per = key.partition("/")
+        sides = self.before, self.after
+        if not all(part in side for side in sides for part in (name, per or name)):
+            return None
+        before, after = (side[name] / ((side[per] or math.inf) if per else 1.0) for side in sides)
+        return before, after
 
     def _changes(self, keys: Iterable[str]) -> tuple[Change, ...]:
-        return tuple(
-            Change(_NAMES[k].words, _value(self.before, k), _value(self.after, k), _NAMES[k].unit)
-            for k in keys
-            if self.has(k)
-        )
+        known = ((_NAMES[key], self.of(key)) for key in keys)
+        return tuple(Change(one.words, *both, one.unit) for one, both in known if both)
 
     def growth(self, key: str) -> float:
         """Return after over before; 1 if a side is unknown, infinite from zero."""
-        if not self.has(key):
-            return 1.0
-        before, after = _value(self.before, key), _value(self.after, key)
+        before, after = self.of(key) or (1.0, 1.0)
         if before <= 0.0:
             return math.inf if after > 0.0 else 1.0
         return after / before
 
-    def _stalled(self, reasons: Sequence[str]) -> float:
-        """Return the additional seconds in which warps wait for one of these reasons.
-
-        Warps in flight = instructions issued per cycle x cycles that each takes (Little's law).
-        Those cycles are the sum over all reasons: a reason's part of them is its part of the time.
-        """
-        keys = [f"stall_{reason}" for reason in reasons if self.has("latency", f"stall_{reason}")]
-        before, after = (
-            side["time"] * sum(side[key] for key in keys) / side["latency"]
-            if side.get("latency", 0.0) > 0.0
-            else 0.0
-            for side in (self.before, self.after)
-        )
-        return after - before
-
     def _executed(self, key: str) -> float:
         """Return the seconds of additional instructions of a kind, at the mean time of each."""
-        if not self.has("instructions", key) or self.after["instructions"] <= 0.0:
-            return 0.0
-        more = self.after[key] - self.before[key]
-        return self.after["time"] * more / self.after["instructions"]
+        before, after = self.of(key) or (0.0, 0.0)
+        return self.after["time"] * (after - before) / (self.after.get("instructions") or math.inf)
 
-    def _busy(self, key: str) -> float:
-        """Return the additional seconds for which a unit is busy; `key` is its busy fraction."""
-        if not self.has(key):
-            return 0.0
-        return self.after[key] * self.after["time"] - self.before[key] * self.before["time"]
+    def _longer(self, key: str) -> float:
+        """Return the additional seconds of what takes a fraction `key` of the time.
 
-
-def _value(side: Mapping[str, float], key: str) -> float:
-    key, _, per = key.partition("/")
-    if not per:
-        return side.get(key, 0.0)
-    return side[key] / side[per] if side.get(per, 0.0) > 0.0 else 0.0
+        Such as a busy unit, or warps that wait: warps in flight = instructions issued per cycle x
+        cycles that each takes (Little's law), and these are the sum over all reasons.
+        """
+        before, after = self.of(key) or (0.0, 0.0)
+        return after * self.after["time"] - before * self.before["time"]
