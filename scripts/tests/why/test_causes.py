@@ -469,7 +469,10 @@ def test_only_the_code_tells_of_unrolling() -> None:
 
 def test_evidence_is_judged_again_as_it_was() -> None:
     for pair in (PLANTED["added_wait"], PLANTED["bank_conflicts"]):
-        read = [msgspec.convert(json.loads(json.dumps(one.as_json())), Evidence) for one in pair]
+        read = [
+            msgspec.convert(json.loads(msgspec.json.encode(one, enc_hook=dict)), Evidence)
+            for one in pair
+        ]
         assert read == [*pair]
 
 

@@ -15,16 +15,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from warpgauge.records.counters import KERNELS, RESOURCES
+from warpgauge.why import host_causes
 from warpgauge.why import machine_code as sass
 from warpgauge.why.code_change import CodeChange, changed
 from warpgauge.why.cupti import kernels_in, readable, without_arguments
-from warpgauge.why.host_causes import (
-    device_causes,
-    device_counts,
-    host_calls,
-    host_causes,
-    makes_more_calls,
-)
 from warpgauge.why.kernel_causes import BOUND, CodeDifference, Sides
 from warpgauge.why.machine_code import Kernel
 from warpgauge.why.reason import Cause, Change, Evidence, Reason
@@ -92,11 +86,13 @@ def explanation(
         return reason
     found = [*_all(reason, before, after, longer)]
     weighed = [cause for cause in found if cause.seconds is not None]
-    counted, called = is_counted(before, after), host_calls(before, after) is not None
+    counted, called = is_counted(before, after), host_causes.host_calls(before, after) is not None
     named, left = _shared_out(weighed, longer)
     unknown = [one for one in found if one.seconds is None]
     # More calls cost time, however little of it a trace shows.
-    calls = [one for one in weighed if makes_more_calls(before, after) and "added" in one.key]
+    calls = [
+        one for one in weighed if host_causes.makes_more_calls(before, after) and "added" in one.key
+    ]
     for cause in (*unknown, *calls):
         if cause.key not in {one.key for one in named}:
             named.append(cause)
@@ -125,9 +121,9 @@ def explanation(
 
 def _all(reason: Reason, before: Evidence, after: Evidence, longer: float) -> Iterator[Cause]:
     yield from _clock(before, after)
-    yield from device_causes(before, after)
-    yield from host_causes(before, after)
-    if not device_counts(before, after):
+    yield from host_causes.device_causes(before, after)
+    yield from host_causes.host_causes(before, after)
+    if not host_causes.device_counts(before, after):
         return
     sides = _kernels(reason, before, after)
     if sides.is_counted and not _is_waited_for(before, after, sides.slower, longer):
@@ -255,25 +251,18 @@ def code_changes(
 def _pairs(
     before: Mapping[str, Kernel], after: Mapping[str, Kernel]
 ) -> list[tuple[Kernel, Kernel]]:
-    """Return each kernel that both sides have."""
+    """Return each kernel that both sides have.
+
+    Of kernels whose template arguments or parameters changed, those with a unique name.
+    """
     pairs = [(before[key], after[key]) for key in before if key in after]
-    # Of kernels whose template arguments or parameters changed, those with a unique name.
-    only_before, only_after = _by_plain_name(before, after), _by_plain_name(after, before)
-    for name, old in only_before.items():
-        new = only_after.get(name, ())
-        if len(old) == len(new) == 1:
-            pairs.append((old[0], new[0]))
+    rest = [(kernel, 0) for key, kernel in before.items() if key not in after]
+    rest += [(kernel, 1) for key, kernel in after.items() if key not in before]
+    by_name: dict[str, tuple[list[Kernel], list[Kernel]]] = {}
+    for kernel, side in rest:
+        by_name.setdefault(without_arguments(kernel.name), ([], []))[side].append(kernel)
+    pairs += [(old[0], new[0]) for old, new in by_name.values() if len(old) == len(new) == 1]
     return pairs
-
-
-def _by_plain_name(
-    side: Mapping[str, Kernel], other: Mapping[str, Kernel]
-) -> dict[str, list[Kernel]]:
-    found: dict[str, list[Kernel]] = {}
-    for key, kernel in side.items():
-        if key not in other:
-            found.setdefault(without_arguments(kernel.name), []).append(kernel)
-    return found
 
 
 def _is_same_code(before: Evidence, after: Evidence) -> bool:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field
 
@@ -25,6 +24,12 @@ TITLE = "Why it is slower"
 OF_CODE = frozenset(("spills", "unrolling", "precise", "fp64", "fp32", "narrower"))
 _MOST_NAMED = 3  # kernels
 _MOST, _LITTLE = 0.5, 0.05  # shares
+# What a document has of a reason, and of a cause.
+_OF_REASON = (
+    *("name", "slowdown", "may_be_chance", "unexplained", "paragraph", "differs", "others"),
+    *("same_code", "missing"),
+)
+_OF_CAUSE = ("key", "words", "changes", "share")
 
 
 @dataclass(frozen=True)
@@ -46,10 +51,6 @@ class Evidence:
     calls: Calls | None = None
     code: Mapping[str, Kernel] | None = None
     code_is_whole: bool = False
-
-    def as_json(self) -> object:
-        """Return all of it as JSON, which `msgspec.convert` reads for judging it elsewhere."""
-        return msgspec.to_builtins(self, enc_hook=dict)  # for read-only mappings
 
 
 @dataclass(frozen=True)
@@ -170,26 +171,6 @@ class Reason:
         if left is not None and all(cause.share is not None for cause in self.causes):
             yield f"{_share(left)} is unexplained." if left > _LITTLE else "Nothing is unexplained."
 
-    def as_json(self) -> dict[str, object]:
-        """Return this benchmark's part of the document."""
-        causes = [msgspec.to_builtins(one) for one in self.causes]
-        for one in causes:
-            del one["seconds"], one["rank"], one["is_sound"]
-        return {
-            "name": self.name,
-            "slowdown": self.slowdown,
-            "may_be_chance": self.may_be_chance,
-            "unexplained": self.unexplained,
-            "paragraph": self.paragraph,
-            "differs": msgspec.to_builtins(self.differs),
-            "causes": causes,
-            "others": msgspec.to_builtins(self.others),
-            "code": self.code_lines,
-            "same_code": self.same_code,
-            "evidence": self.sides and [side.as_json() for side in self.sides],
-            "missing": self.missing,
-        }
-
 
 def plain(found: Sequence[Reason]) -> str:
     """Return the text for a terminal."""
@@ -219,8 +200,18 @@ def plain(found: Sequence[Reason]) -> str:
 
 
 def document(found: Sequence[Reason]) -> str:
-    """Return the reasons as JSON."""
-    return json.dumps({"format": FORMAT, "benchmarks": [one.as_json() for one in found]}, indent=1)
+    """Return the reasons as JSON, with the evidence, which `msgspec.convert` reads."""
+    benchmarks = [
+        {
+            **{key: getattr(reason, key) for key in _OF_REASON},
+            "causes": [{key: getattr(it, key) for key in _OF_CAUSE} for it in reason.causes],
+            "code": reason.code_lines,
+            "evidence": reason.sides,
+        }
+        for reason in found
+    ]
+    content = {"format": FORMAT, "benchmarks": benchmarks}
+    return msgspec.json.format(msgspec.json.encode(content, enc_hook=dict), indent=1).decode()
 
 
 def _sentence(cause: Cause, is_first: bool) -> str:
