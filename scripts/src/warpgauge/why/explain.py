@@ -45,12 +45,6 @@ BUDGET_S = 180.0
 _EACH_S = 60.0  # the most for one benchmark
 _MOST_KERNELS = 20  # the most kernels whose machine code is compared
 _MOST_NAMED = 3  # differences in a sentence
-# The axes that test what differs of an environment, with values where the versions are none.
-_LIBRARIES = ("LD_LIBRARY_PATH", "OLD,NEW")
-_AXES = {
-    **dict.fromkeys(("nvcc_version", "runtime_version"), ("nvcc", "")),
-    **dict.fromkeys(("cublas_version", "nccl_version"), _LIBRARIES),
-}
 
 
 @dataclass(frozen=True)
@@ -185,21 +179,26 @@ def by_environment(
         remark += ", and nothing that is recorded of the environment: measure again."
     else:
         remark += f". What differs is the environment: {', '.join(one.key for one in differs)}."
-        axes: dict[str, str] = {}
-        for one in differs:
-            if one.key in _AXES:
-                name, values = _AXES[one.key]
-                versions = [".".join(it.split(".")[:2]) for it in (one.baseline, one.candidate)]
-                if values or versions[0] != versions[1]:  # an axis has no third number
-                    axes.setdefault(name, values or ",".join(versions))
-        tests = [shlex.join([*words, "--axis", f"{name}={axes[name]}"]) for name in axes]
+        axes = {one.key: _axis(one) for one in differs}
+        tested = dict.fromkeys(filter(None, axes.values()))
+        tests = [shlex.join([*words, "--axis", axis]) for axis in tested]
         commands = [f"scripts/warpgauge explain {test}" for test in tests]
-        if others := [one.key for one in differs if _AXES.get(one.key, ("",))[0] not in axes]:
+        if others := [key for key, axis in axes.items() if not axis]:
             bench = shlex.join([*words[:-1], "--filter", selection.exactly(words[-1:])])
             commands.append(f"restore {', '.join(others)}, then scripts/bench {bench}")
         remark += f" To test it: {'; or '.join(commands)}."
     assert row.change is not None
     return Reason(row.name, row.change.ratio, differs=differs, remark=remark)
+
+
+def _axis(differs: ContextDifference) -> str:
+    """Return the axis that tests a difference of the environment, or ""."""
+    if differs.key in ("cublas_version", "nccl_version"):
+        return "LD_LIBRARY_PATH=OLD,NEW"
+    # An axis has no third number.
+    old, new = (".".join(it.split(".")[:2]) for it in (differs.baseline, differs.candidate))
+    is_nvcc = differs.key in ("nvcc_version", "runtime_version") and old != new
+    return f"nvcc={old},{new}" if is_nvcc else ""
 
 
 def regressions(found: Comparison, measuring: Measuring) -> list[Verdict]:

@@ -65,7 +65,7 @@ def _events(timed: Sequence[Activity]) -> Iterator[_Event]:
         yield _named("thread_name", (_HOST, thread), f"thread {thread}")
     begin = timed[0].start_ns if timed else 0
     for span in ranges(timed):
-        yield _span(span.name, "range", (_HOST, span.thread), span, begin)
+        yield _event("X", span.name, "range", (_HOST, span.thread), span, begin)
     calls: dict[int, Activity] = {}  # by correlation, the outermost
     # Branches of a graph may run concurrently on one stream, but a track's events must not overlap,
     # so such a stream gets several tracks.
@@ -73,7 +73,7 @@ def _events(timed: Sequence[Activity]) -> Iterator[_Event]:
     for flow, one in enumerate(timed):
         if one.kind in API:
             calls.setdefault(one.correlation, one)
-            yield _span(one.call, one.kind, (_HOST, one.thread), one, begin)
+            yield _event("X", one.call, one.kind, (_HOST, one.thread), one, begin)
         elif one.kind in DEVICE:
             own = ends.setdefault(one.stream, [])
             branch = next((n for n, end in enumerate(own) if end <= one.start_ns), len(own))
@@ -84,7 +84,7 @@ def _events(timed: Sequence[Activity]) -> Iterator[_Event]:
                 yield _named("thread_name", track, name)
             own[branch] = one.end_ns
             bytes_moved = {"args": {"bytes": one.bytes}} if one.bytes else {}
-            yield {**_span(one.work, one.kind, track, one, begin), **bytes_moved}
+            yield {**_event("X", one.work, one.kind, track, one, begin), **bytes_moved}
             if one.correlation and (call := calls.get(one.correlation)):
                 arrow = {"id": flow, "bp": "e"}  # bp: to the event that encloses its end
                 yield {**_event("s", "launch", "flow", (_HOST, call.thread), call, begin), **arrow}
@@ -98,13 +98,11 @@ def _named(what: str, track: _Track, name: str) -> _Event:
 def _event(
     phase: str, name: str, category: str, track: _Track, one: Activity, begin: int
 ) -> _Event:
-    place: _Event = {"pid": track[0], "tid": track[1], "ts": (one.start_ns - begin) / 1000}  # us
-    return {"ph": phase, "name": name, "cat": category, **place}
-
-
-def _span(name: str, category: str, track: _Track, one: Activity, begin: int) -> _Event:
-    event = _event("X", name, category, track, one, begin)
-    return {**event, "dur": (one.end_ns - one.start_ns) / 1000}
+    event: _Event = {"ph": phase, "name": name, "cat": category, "pid": track[0], "tid": track[1]}
+    event["ts"] = (one.start_ns - begin) / 1000  # us
+    if phase == "X":
+        event["dur"] = (one.end_ns - one.start_ns) / 1000
+    return event
 
 
 def key_averages(trace: Sequence[Activity]) -> tuple[Calls, Calls, str]:
