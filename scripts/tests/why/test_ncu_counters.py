@@ -28,7 +28,7 @@ def row(name: str, **values: str) -> dict[str, str]:
 def test_base_units_and_grouped_digits_are_read() -> None:
     one = row("f", time="12,500", read="1,024,500", written="5e5", hit="40", instructions="6300000")
     units = {_TIME: "ns", _BYTES: "byte", _WRITTEN: "byte", _HIT: "%", _ISSUED: "inst"}
-    found = counters.imported(ncu_table([one], units))
+    found = counters.imported(ncu_table([one], units), 1.0)
     assert found == pytest.approx(
         {"time": 12.5e-6, "dram_bytes": 1.5245e6, "l2_hits": 0.4, "instructions": 6.3e6}
     )
@@ -36,7 +36,7 @@ def test_base_units_and_grouped_digits_are_read() -> None:
 
 @pytest.mark.parametrize("unit", ["nsecond", "ns"])
 def test_older_words_for_units_are_known(unit: str) -> None:
-    found = counters.imported(ncu_table([row("f", time="500")], {_TIME: unit}))
+    found = counters.imported(ncu_table([row("f", time="500")], {_TIME: unit}), 1.0)
     assert found["time"] == pytest.approx(5e-7)
 
 
@@ -51,11 +51,11 @@ def test_several_kernels_become_one_operation() -> None:
         assert found == pytest.approx(
             {"time": 4e-6, "l2_hits": 0.6, "instructions": 400.0, "latency": 25.0}
         )
-        assert counters.imported(ncu_table(rows * operations, units)) == found
+        assert counters.imported(ncu_table(rows * operations, units), None) == found
 
 
 def test_what_a_gpu_does_not_count_is_absent() -> None:
-    found = counters.imported(ncu_table([row("f", time="3")], {_TIME: "ns", _HIT: "%"}))
+    found = counters.imported(ncu_table([row("f", time="3")], {_TIME: "ns", _HIT: "%"}), 1.0)
     assert set(found) == {"time"}
 
 
@@ -67,7 +67,7 @@ def test_a_part_of_nothing_is_absent() -> None:
 
 @pytest.mark.parametrize("text", ["", "==ERROR== no kernels were profiled\n", '"Kernel Name"\n'])
 def test_no_table_is_nothing(text: str) -> None:
-    assert counters.imported(text) == {}
+    assert counters.imported(text, 1.0) == {}
 
 
 def ncu(folder: Path, script: str) -> None:
@@ -86,7 +86,7 @@ def test_metrics_that_ncu_does_not_know_are_left_out(
         f'Failed to find metric dram__bytes_read.sum" >&2; exit 1;; esac; cat {tmp_path}/table',
     )
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    found = counters.counted(["program"], tmp_path, 600.0)
+    found = counters.counted(["program"], tmp_path, 600.0, 1.0)
     assert found == pytest.approx({"time": 7e-9})
 
 
@@ -108,5 +108,5 @@ def test_why_there_are_no_counters_is_one_sentence(
     ncu(tmp_path, script)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     with pytest.raises(UserError, match=told) as fault:
-        counters.counted(["program"], tmp_path, deadline_s)
+        counters.counted(["program"], tmp_path, deadline_s, 1.0)
     assert "\n" not in str(fault.value)

@@ -19,7 +19,7 @@ from warpgauge.why import host_causes
 from warpgauge.why import machine_code as sass
 from warpgauge.why.code_change import CodeChange, changed
 from warpgauge.why.cupti import kernels_in, readable, without_arguments
-from warpgauge.why.kernel_causes import BOUND, CodeDifference, Sides
+from warpgauge.why.kernel_causes import BOUND, Sides
 from warpgauge.why.machine_code import Kernel
 from warpgauge.why.reason import Cause, Change, Evidence, Reason
 
@@ -31,7 +31,7 @@ _LEAST_SHARE = 0.15
 _LIBRARY = re.compile(
     r"cublas|cutlass|cudnn|xmma|nvjet|cusparse|cufft|(?:maxwell|volta|turing|ampere|sm\d+)_\w*gemm"
 )
-# If kernels slow down by more than this multiple of the slowdown, the host does not wait for them.
+# Kernels that slow down by more than this multiple of a host time: the host does not wait for them.
 _AS_MUCH = 1.5
 _NO_SHARES = "so the fraction of the time that each cause explains is unknown"
 _NOTHING_SEEN = "which might show the cause"
@@ -48,7 +48,6 @@ _SPILLED = "registers are spilled to local memory"
 _GROWN = (
     ("spills", "local loads", sass.LOCAL_LOAD),
     ("fp64", "FP64 instructions in the code", sass.FP64),
-    ("constants", "constant loads at an index that differs by thread", sass.INDEXED_CONSTANT),
     ("atomics", "global atomics in the code", sass.GLOBAL_ATOMIC),
 )
 # Instructions of approximate functions, which the precise ones lack; and those of precise ones
@@ -90,10 +89,9 @@ def explanation(
     named, left = _shared_out(weighed, longer)
     unknown = [one for one in found if one.seconds is None]
     # More calls cost time, however little of it a trace shows.
-    calls = [
-        one for one in weighed if host_causes.makes_more_calls(before, after) and "added" in one.key
-    ]
-    for cause in (*unknown, *calls):
+    if host_causes.makes_more_calls(before, after):
+        unknown += (one for one in weighed if "added" in one.key)
+    for cause in unknown:
         if cause.key not in {one.key for one in named}:
             named.append(cause)
     # What differs in the launch may begin the words of what it did.
@@ -126,8 +124,9 @@ def _all(reason: Reason, before: Evidence, after: Evidence, longer: float) -> It
     if not host_causes.device_counts(before, after):
         return
     sides = _kernels(reason, before, after)
-    if sides.is_counted and not _is_waited_for(before, after, sides.slower, longer):
-        return
+    unknown = before.host_clock and host_causes.host_calls(before, after) is None
+    if sides.is_counted and unknown and sides.slower > _AS_MUCH * longer:
+        return  # the host does not wait for them
     yield from _other_kernels(before, after)
     if not sides.relaunched:
         yield from _other_arguments(before, after)
@@ -140,18 +139,15 @@ def _all(reason: Reason, before: Evidence, after: Evidence, longer: float) -> It
 def _kernels(reason: Reason, before: Evidence, after: Evidence) -> Sides:
     """Return what is known of the kernels of both sides."""
     kept = [key for key in RESOURCES if key in before.resources and key in after.resources]
-    counted = is_counted(before, after)
+    counted, number = is_counted(before, after), _ELEMENTS.search(reason.name)
     both: list[dict[str, float]] = []
     for side in (before, after):
         found = {**(side.counters or {})} if counted else {}
         found |= {key: side.resources[key] for key in kept}
-        threads, number = (
-            found.get("grid", 0.0) * found.get("block", 0.0),
-            _ELEMENTS.search(reason.name),
-        )
+        threads = found.get("grid", 0.0) * found.get("block", 0.0)
         if number and threads and found.get(KERNELS, 1.0) == 1.0:
-            count = float(number[1])
-            found |= {"elements": count / threads} if count % threads == 0.0 else {}
+            elements = float(number[1]) / threads
+            found |= {"elements": elements} if elements.is_integer() else {}
         if not counted and "waves" in side.resources and "blocks_per_sm" in found:
             blocks = side.resources["waves"] * found["blocks_per_sm"]
             found["blocks_each"] = float(f"{blocks:.5g}")  # waves are rounded, too
@@ -175,12 +171,6 @@ def is_counted(*sides: Evidence) -> bool:
 def _may_have_kernels(*sides: Evidence) -> bool:
     """Return False if the trace shows no kernels, as for a copy: then nothing can be counted."""
     return any(one.device is None or kernels_in(one.device) for one in sides)
-
-
-def _is_waited_for(before: Evidence, after: Evidence, slower: float, longer: float) -> bool:
-    """Return whether the host waits for its kernels, judged by the slowdown if without calls."""
-    known = before.calls is not None and after.calls is not None
-    return not before.host_clock or known or slower <= _AS_MUCH * longer
 
 
 def _shared_out(found: Sequence[Cause], longer: float) -> tuple[list[Cause], float]:
@@ -211,10 +201,8 @@ def _other_kernels(before: Evidence, after: Evidence) -> Iterator[Cause]:
         {readable(name): one.seconds for name, one in kernels_in(side.device or {}).items()}
         for side in (before, after)
     )
-    gone, come = (
-        [name for name in was if name not in is_now],
-        [name for name in is_now if name not in was],
-    )
+    gone = [name for name in was if name not in is_now]
+    come = [name for name in is_now if name not in was]
     if gone and come and any(map(_LIBRARY.search, (*gone, *come))):
         old, new = sum(was[name] for name in gone), sum(is_now[name] for name in come)
         words = f"another kernel: {come[0]} instead of {gone[0]}"
@@ -273,27 +261,27 @@ def _is_same_code(before: Evidence, after: Evidence) -> bool:
 
 def _code_differences(
     before: Evidence, after: Evidence, changes: Iterable[CodeChange]
-) -> dict[str, CodeDifference]:
+) -> dict[str, Cause]:
     """Return what of the code usually makes a kernel slower, by cause."""
-    found: dict[str, CodeDifference] = {}
+    found: dict[str, Cause] = {}
     for change in changes:
         if not change.is_same:
-            for key, difference in _of_change(change, _functions(before, after)):
-                found.setdefault(key, difference)
+            for cause in _of_change(change, _functions(before, after)):
+                found.setdefault(cause.key, cause)
     is_spill = (one.is_spill for kernel in (after.code or {}).values() for one in kernel.code)
     if "spills" in found and any(is_spill):
-        found["spills"] = found["spills"]._replace(sentence=_SPILLED)
+        found["spills"] = replace(found["spills"], words=_SPILLED)
     return found
 
 
-def _of_change(change: CodeChange, functions: str) -> Iterator[tuple[str, CodeDifference]]:
+def _of_change(change: CodeChange, functions: str) -> Iterator[Cause]:
     everything = sum(one.weighted for one in change.after.values())
     for key, what, kind in _GROWN:
         old, new = change.counts(kind)
         more = new.weighted - old.weighted
         if new.weighted > old.weighted * _MORE and more >= _LEAST * everything:
             moved = Change(what, old.instructions, new.instructions)
-            yield key, CodeDifference("", (moved,))
+            yield Cause(key, "", (moved,))
     # Narrower accesses with more conversions come from a smaller element type.
     old, new = change.counts(sass.CONVERSION)
     for width in change.widths:
@@ -301,18 +289,18 @@ def _of_change(change: CodeChange, functions: str) -> Iterator[tuple[str, CodeDi
         is_global = width.access in (sass.GLOBAL_LOAD, sass.GLOBAL_STORE)
         if is_global and narrow < wide and old.weighted >= new.weighted:
             moved = Change(f"bits of a {width.access}", wide, narrow)
-            yield "narrower", CodeDifference(moved.text, (moved,))
+            yield Cause("narrower", moved.text, (moved,))
     few, many = change.counts(sass.FP16)
     old, new = change.counts(sass.FP32)
     if many.weighted * _MORE < few.weighted and new.weighted > old.weighted * _MORE:
         moved = Change("FP16 instructions in the code", few.instructions, many.instructions)
-        yield "fp32", CodeDifference("", (moved,))
+        yield Cause("fp32", "", (moved,))
     loops = [str(loop) for loop in change.unrolled if loop.is_less]
     if loops:
-        yield "unrolling", CodeDifference(", ".join(loops[:_MOST_LOOPS]), ())
+        yield Cause("unrolling", ", ".join(loops[:_MOST_LOOPS]), ())
     if functions:
         moved = Change("FP32 instructions in the code", old.instructions, new.instructions)
-        yield "precise", CodeDifference(functions, (moved,))
+        yield Cause("precise", functions, (moved,))
 
 
 def _functions(before: Evidence, after: Evidence) -> str:

@@ -23,7 +23,6 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 from warpgauge.records.counters import KERNELS, RESOURCES
 from warpgauge.why.ncu import COUNTERS, Counter
@@ -47,25 +46,18 @@ _TABLE = Path(__file__).with_name("rules.csv").read_text().splitlines()
 RULES: Sequence[Rule] = [*csv.DictReader(_TABLE)]
 
 
-class CodeDifference(NamedTuple):
-    """What the machine code shows of a cause: a sentence in place of the rule's, if not empty."""
-
-    sentence: str
-    changes: tuple[Change, ...]
-
-
 @dataclass(frozen=True)
 class Sides:
     """What is known of both sides' kernels by name: resources of the row, and counters of ncu.
 
     All times are seconds under the profiler, of one operation's kernels. A key "a/b" is a ratio of
-    two counters. `code` are the differences of the machine code by the cause that they show.
+    two counters. `code` has the causes that the machine code shows, perhaps in words of their own.
     Launches are compared if the same `kernels_run`.
     """
 
     before: Mapping[str, float]
     after: Mapping[str, float]
-    code: Mapping[str, CodeDifference] = field(default_factory=dict)
+    code: Mapping[str, Cause] = field(default_factory=dict)
     code_is_same: bool = False
     same_kernels_run: bool = True
 
@@ -132,10 +124,10 @@ class Sides:
 
     def _cause(self, rule: Rule) -> Cause:
         cause, rank = rule["cause"], int(rule["rank"])
-        code = self.code.get(cause, CodeDifference("", ()))
+        code = self.code.get(cause, Cause(cause, "", ()))
         facts = self._changes(key for key in rule["facts"].split() if self.growth(key) != 1.0)
         differs = ", ".join(one.text for one in facts)
-        words = ": ".join(filter(None, (differs, code.sentence or rule["sentence"])))
+        words = ": ".join(filter(None, (differs, code.words or rule["sentence"])))
         changes = (*code.changes, *self._changes(rule["shown"].split())) or facts
         if not (self.is_counted and rule["sentence"]):
             return Cause(cause, words, changes, None, rank)

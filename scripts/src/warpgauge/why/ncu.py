@@ -61,16 +61,16 @@ def counted(
     program: Sequence[str],
     scratch: Path,
     deadline_s: float,
-    kernels: float | None = None,
+    kernels: float | None,
     environment: Mapping[str, str] | None = None,
 ) -> dict[str, float]:
     """Profile the benchmark that `program` runs; `kernels` is an operation's number of kernels.
 
     ncu ends the program after the first verified operation, because its measurement would take
-    seconds. If the number of kernels is unknown, several operations may be profiled. Caches stay as
-    the engine leaves them. Raise UserError with one sentence if nothing could be counted.
+    seconds; several operations may be profiled if `kernels` is unknown. Caches stay as the engine
+    leaves them. Raise UserError with one sentence if nothing could be counted.
     """
-    most = min(math.ceil(kernels), _MOST_KERNELS) if kernels else _MOST_KERNELS
+    most = min(math.ceil(kernels or _MOST_KERNELS), _MOST_KERNELS)
     command = [
         *(toolkit.tool("ncu"), "--csv", "--page", "raw", "--print-units", "base", "--print-fp"),
         *("--cache-control", "none", *OPERATIONS_ALONE, "--launch-count", str(most), "--kill"),
@@ -100,7 +100,7 @@ def require_permission(ending: process.Ending) -> None:
         )
 
 
-def imported(text: str, kernels: float | None = None) -> dict[str, float]:
+def imported(text: str, kernels: float | None) -> dict[str, float]:
     """Return the counters of an operation from ncu's output; none without a kernel.
 
     Kernels beyond those that were profiled are assumed to be alike.
@@ -110,7 +110,7 @@ def imported(text: str, kernels: float | None = None) -> dict[str, float]:
     units, *rows = [*csv.DictReader(table[head:], restval="")] or [{}]
     launches = [row for row in rows if row[_NAME]]
     operations = len(launches) / kernels if kernels else _repeats([row[_NAME] for row in launches])
-    return _combined([_values(launch, units) for launch in launches], operations)
+    return _combined([_values(row, units) for row in launches], operations)
 
 
 def _repeats(names: Sequence[str]) -> int:
