@@ -25,7 +25,7 @@ MOST_LINES_OF = {
     "measure": 5685,
     "baselines": 821,
     "external": 1497,
-    "why": 2945,
+    "why": 2743,
     "fleet": 795,
     "history": 2209,
     "github": 2505,

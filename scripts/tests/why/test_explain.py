@@ -18,45 +18,44 @@ from warpgauge.records.row import Row
 from warpgauge.system.layout import Output
 from warpgauge.why import cupti
 from warpgauge.why.cupti import Activity
-from warpgauge.why.explain import Gathering
+from warpgauge.why.explain import evidence
+from warpgauge.why.profiling import Profiling
+from warpgauge.why.reason import Evidence
 
 NAME = "sync/busy"
 
 
-def gathering(folder: Path, trace: Sequence[Activity]) -> Gathering:
-    """Of a program that leaves this trace."""
+def gathered(
+    folder: Path, trace: Sequence[Activity], clock: Clock, isolate: str = "never"
+) -> tuple[Evidence, list[str]]:
+    """The evidence of a program that leaves this trace, and what is missing."""
     fake_binary.make(folder, "sync", {NAME: 5000.0}, trace=text(trace))
     library, scratch = folder / cupti.LIBRARY, folder / "scratch"
     scratch.mkdir()
     library.touch()
-    measuring = Measuring(parse([NAME]), folder, scratch, Output(stderr=True))
-    return Gathering(measuring, library)
+    options = replace(parse([NAME]), isolate=isolate, build_dir=folder)
+    measuring = Measuring(options, folder, scratch, Output(stderr=True))
+    side = Profiling(measuring, Binary(folder / "bench_sync", (NAME,)), lambda: 60.0)
+    missing = list[str]()
+    return evidence(side, Row(NAME, {"s": (5e-6,)}, clock), "base", library, missing), missing
 
 
 def test_an_operation_without_kernels_is_not_asked_for_counters(tmp_path: Path) -> None:
     calls = [one for one in process(NAME, batches=2) if one.kind != "kernel"]
-    gathers = gathering(tmp_path, calls)
-    program = Binary(tmp_path / "bench_sync", (NAME,))
-    found = gathers.side(program, Row(NAME, {"s": (5e-6,)}, Clock.HOST), "base")
+    found, missing = gathered(tmp_path, calls, Clock.HOST)
     assert found.calls
-    assert gathers.missing == []
+    assert missing == []
 
 
 def test_the_trace_of_a_side_is_evidence(tmp_path: Path) -> None:
-    program = Binary(tmp_path / "bench_sync", (NAME,))
-    gathers = gathering(tmp_path, process(NAME, replays=5))
-    found = gathers.side(program, Row(NAME, {"s": (5e-6,)}, Clock.DEVICE), "base")
+    found, missing = gathered(tmp_path, process(NAME, replays=5), Clock.DEVICE)
     assert found.calls
     assert found.device
-    assert any(one.startswith("The base is not counted: ") for one in gathers.missing)
+    assert any(one.startswith("The base is not counted: ") for one in missing)
 
 
 def test_an_isolated_program_is_traced_but_not_profiled() -> None:
     with isolating.folder() as folder:
-        gathers = gathering(folder, process(NAME, replays=5))
-        options = replace(gathers.measuring.options, isolate="always", build_dir=folder)
-        gathers = replace(gathers, measuring=replace(gathers.measuring, options=options))
-        program = Binary(folder / "bench_sync", (NAME,))
-        found = gathers.side(program, Row(NAME, {"s": (5e-6,)}, Clock.DEVICE), "base")
+        found, missing = gathered(folder, process(NAME, replays=5), Clock.DEVICE, "always")
     assert found.device
-    assert "The base is not counted: ncu cannot profile isolated programs." in gathers.missing
+    assert "The base is not counted: ncu cannot profile isolated programs." in missing

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from traces import WORK, call, process, range_of
 from warpgauge.why.cupti import Activity, calls_of
-from warpgauge.why.trace_views import OWN, KeyAverages, chrome_trace, key_averages, print_table
+from warpgauge.why.trace_views import OWN, chrome_trace, key_averages, print_table
 
 Events = Sequence[Mapping[str, Any]]
 
@@ -149,35 +149,34 @@ def test_a_name_that_holds_anything_is_still_json() -> None:
 SQUARE = "warpgauge::kernels::square"
 
 
-def told(averages: KeyAverages) -> dict[str, float]:
-    return {name: one.count for name, one in (*averages.device.items(), *averages.host.items())}
+def counts(trace: Sequence[Activity]) -> tuple[dict[str, float], str]:
+    """How often the trace has each kernel and call, and within what."""
+    device, host, scope = key_averages(trace)
+    return {name: one.count for name, one in (*device.items(), *host.items())}, scope
 
 
-def shown(averages: KeyAverages) -> str:
+def shown(trace: Sequence[Activity]) -> str:
     out = io.StringIO()
-    print_table(averages, Console(file=out, width=100))
+    print_table(trace, Console(file=out, width=100))
     return out.getvalue()
 
 
 def test_replays_are_told_by_kernel_without_the_engines_own() -> None:
-    averages = key_averages(process("gemm/f32", replays=20, kernels=2))
-    assert averages.scope == "measure"
-    assert told(averages) == {
+    trace = process("gemm/f32", replays=20, kernels=2)
+    made = {
         SQUARE: 40,
         "memset": 20,
         "cudaGraphLaunch": 20,
         "cudaLaunchKernel": 80,  # of the engine's kernels
         "cudaStreamSynchronize": 20,
     }
-    text = shown(averages)
-    assert f"{SQUARE}" in text
+    assert counts(trace) == (made, "measure")
+    assert f"{SQUARE}" in shown(trace)
 
 
 def test_host_calls_are_told_without_the_waiting_between_the_batches() -> None:
     trace = process("launch/kernel", batches=5)
-    averages = key_averages(trace)
-    assert averages.scope == "calls"
-    assert told(averages) == {SQUARE: 50, "memset": 50, "cudaLaunchKernel": 50}
+    assert counts(trace) == ({SQUARE: 50, "memset": 50, "cudaLaunchKernel": 50}, "calls")
     assert calls_of(trace)["cudaLaunchKernel"].count == 1.0
 
 
@@ -187,10 +186,9 @@ def test_a_process_without_ranges_is_told_as_a_whole() -> None:
         Activity("memcpy", "pinned to device", 1000, 2000, stream=7, correlation=3),
         Activity("kernel", WORK, 3000, 3100, stream=7),
     ]
-    averages = key_averages(trace)
-    assert [*averages.device] == ["memcpy pinned to device", SQUARE]
-    assert [one.count for one in averages.host.values()] == [1]
-    text = shown(averages)
+    made = {"memcpy pinned to device": 1, SQUARE: 1, "cudaMemcpy": 1}
+    assert counts(trace) == (made, "")
+    text = shown(trace)
     assert "90.9 %" in text
     assert "in the process" in text
-    assert "no device work" in shown(key_averages([]))
+    assert "no device work" in shown([])

@@ -158,7 +158,7 @@ class _ExplainCommand(MeasuringCommand):
             for path, tool in reports.items():
                 _write(path, profiling.report(tool), measuring)
             if not (own.sass or own.trace or reports):
-                trace_views.print_table(trace_views.key_averages(trace), self.results)
+                trace_views.print_table(trace, self.results)
             if own.sass:
                 kernels = cupti.kernels_in(cupti.device_of(trace))
                 if not kernels:

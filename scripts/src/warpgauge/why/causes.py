@@ -15,11 +15,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from warpgauge.records.counters import KERNELS, RESOURCES
+from warpgauge.why import host_causes
 from warpgauge.why import machine_code as sass
 from warpgauge.why.code_change import CodeChange, changed
 from warpgauge.why.cupti import kernels_in, readable, without_arguments
-from warpgauge.why.host_causes import device_causes, device_counts, host_causes, makes_more_calls
-from warpgauge.why.kernel_causes import BOUND, CodeDifference, Sides
+from warpgauge.why.kernel_causes import BOUND, Sides
 from warpgauge.why.machine_code import Kernel
 from warpgauge.why.reason import Cause, Change, Evidence, Reason
 
@@ -31,7 +31,7 @@ _LEAST_SHARE = 0.15
 _LIBRARY = re.compile(
     r"cublas|cutlass|cudnn|xmma|nvjet|cusparse|cufft|(?:maxwell|volta|turing|ampere|sm\d+)_\w*gemm"
 )
-# If kernels slow down by more than this multiple of the slowdown, the host does not wait for them.
+# Kernels that slow down by more than this multiple of a host time: the host does not wait for them.
 _AS_MUCH = 1.5
 _NO_SHARES = "so the fraction of the time that each cause explains is unknown"
 _NOTHING_SEEN = "which might show the cause"
@@ -48,7 +48,6 @@ _SPILLED = "registers are spilled to local memory"
 _GROWN = (
     ("spills", "local loads", sass.LOCAL_LOAD),
     ("fp64", "FP64 instructions in the code", sass.FP64),
-    ("constants", "constant loads at an index that differs by thread", sass.INDEXED_CONSTANT),
     ("atomics", "global atomics in the code", sass.GLOBAL_ATOMIC),
 )
 # Instructions of approximate functions, which the precise ones lack; and those of precise ones
@@ -78,23 +77,23 @@ def explanation(
         missing=(*missing,),
         code=code_changes(before.code, after.code),
         sides=(before, after),
-        same_code=is_same_code(before, after),
+        same_code=_is_same_code(before, after),
         may_be_chance=may_be_chance,
     )
     longer = slowdown * before.seconds
     if not longer > 0.0:
         return reason
-    found = [*_all(name, before, after, longer)]
+    found = [*_all(reason, before, after, longer)]
     weighed = [cause for cause in found if cause.seconds is not None]
-    counted = before.counters is not None and after.counters is not None
-    called = before.host_clock and before.calls is not None and after.calls is not None
+    counted, called = is_counted(before, after), host_causes.host_calls(before, after) is not None
     named, left = _shared_out(weighed, longer)
-    unknown = [one for one in found if one.seconds is None and (counted or not called)]
+    unknown = [one for one in found if one.seconds is None]
     # More calls cost time, however little of it a trace shows.
-    calls = [one for one in weighed if makes_more_calls(before, after) and "added" in one.key]
-    unweighed = {cause.key: cause for cause in reversed((*unknown, *calls))}
-    known = {cause.key for cause in named}
-    named += (cause for cause in reversed(unweighed.values()) if cause.key not in known)
+    if host_causes.makes_more_calls(before, after):
+        unknown += (one for one in weighed if "added" in one.key)
+    for cause in unknown:
+        if cause.key not in {one.key for one in named}:
+            named.append(cause)
     # What differs in the launch may begin the words of what it did.
     said = {cause.words for cause in named}
     named = [one for one in named if sum(one.words in words for words in said) == 1]
@@ -118,71 +117,60 @@ def explanation(
     )
 
 
-def _all(name: str, before: Evidence, after: Evidence, longer: float) -> Iterator[Cause]:
+def _all(reason: Reason, before: Evidence, after: Evidence, longer: float) -> Iterator[Cause]:
     yield from _clock(before, after)
-    yield from device_causes(before, after)
-    yield from host_causes(before, after)
-    if not device_counts(before, after):
+    yield from host_causes.device_causes(before, after)
+    yield from host_causes.host_causes(before, after)
+    if not host_causes.device_counts(before, after):
         return
-    sides = _kernels(name, before, after)
-    counted = before.counters is not None and after.counters is not None
-    if counted and not (sides.is_counted and _is_waited_for(before, after, sides.slower, longer)):
-        return
-    yield from _other_kernels(before, after, sides.slower if counted else None)
+    sides = _kernels(reason, before, after)
+    unknown = before.host_clock and host_causes.host_calls(before, after) is None
+    if sides.is_counted and unknown and sides.slower > _AS_MUCH * longer:
+        return  # the host does not wait for them
+    yield from _other_kernels(before, after)
     if not sides.relaunched:
         yield from _other_arguments(before, after)
     for cause in sides.causes():
-        if cause.seconds is not None:
-            # Kernels cannot explain more than their own additional time.
-            yield replace(cause, seconds=min(cause.seconds, sides.slower))
-        elif not (counted and before.host_clock and sides.slower < _LEAST_SHARE * longer):
-            yield cause
+        # Kernels cannot explain more than their own additional time.
+        seconds = None if cause.seconds is None else min(cause.seconds, sides.slower)
+        yield replace(cause, seconds=seconds)
 
 
-def _kernels(name: str, before: Evidence, after: Evidence) -> Sides:
+def _kernels(reason: Reason, before: Evidence, after: Evidence) -> Sides:
     """Return what is known of the kernels of both sides."""
     kept = [key for key in RESOURCES if key in before.resources and key in after.resources]
-    counted = before.counters is not None and after.counters is not None
+    counted, number = is_counted(before, after), _ELEMENTS.search(reason.name)
     both: list[dict[str, float]] = []
     for side in (before, after):
         found = {**(side.counters or {})} if counted else {}
         found |= {key: side.resources[key] for key in kept}
-        threads, number = found.get("grid", 0.0) * found.get("block", 0.0), _ELEMENTS.search(name)
+        threads = found.get("grid", 0.0) * found.get("block", 0.0)
         if number and threads and found.get(KERNELS, 1.0) == 1.0:
-            count = float(number[1])
-            count *= 1.0 if count >= threads else count  # of a matrix
-            found |= {"elements": count / threads} if count % threads == 0.0 else {}
+            elements = float(number[1]) / threads
+            found |= {"elements": elements} if elements.is_integer() else {}
         if not counted and "waves" in side.resources and "blocks_per_sm" in found:
             blocks = side.resources["waves"] * found["blocks_per_sm"]
             found["blocks_each"] = float(f"{blocks:.5g}")  # waves are rounded, too
         if len(bounds := {kernel.bounds for kernel in (side.code or {}).values()}) == 1:
             found["bounds"] = bounds.pop()
         both.append(found)
-    changes = code_changes(before.code, after.code).values()
-    same = is_same_code(before, after)
+    names = [{*map(without_arguments, kernels_in(side.device or {}))} for side in (before, after)]
     return Sides(
         both[0],
         both[1],
-        {} if same else code_differences(before, after, changes),
-        before.code_is_whole and after.code_is_whole,
-        same,
-        _plain_names(before) == _plain_names(after),
+        {} if reason.same_code else _code_differences(before, after, reason.code.values()),
+        reason.same_code,
+        names[0] == names[1],
     )
 
 
-def _plain_names(side: Evidence) -> set[str]:
-    return {without_arguments(name).partition("(")[0] for name in side.kernels or ()}
+def is_counted(*sides: Evidence) -> bool:
+    return all("time" in (side.counters or {}) for side in sides)
 
 
 def _may_have_kernels(*sides: Evidence) -> bool:
     """Return False if the trace shows no kernels, as for a copy: then nothing can be counted."""
     return any(one.device is None or kernels_in(one.device) for one in sides)
-
-
-def _is_waited_for(before: Evidence, after: Evidence, slower: float, longer: float) -> bool:
-    """Return whether the host waits for its kernels, judged by the slowdown if without calls."""
-    known = before.calls is not None and after.calls is not None
-    return not before.host_clock or known or slower <= _AS_MUCH * longer
 
 
 def _shared_out(found: Sequence[Cause], longer: float) -> tuple[list[Cause], float]:
@@ -207,17 +195,19 @@ def _clock(before: Evidence, after: Evidence) -> Iterator[Cause]:
         yield Cause("clock", "the SM clock is lower", changes, seconds, 0)
 
 
-def _other_kernels(before: Evidence, after: Evidence, slower: float | None) -> Iterator[Cause]:
+def _other_kernels(before: Evidence, after: Evidence) -> Iterator[Cause]:
     """Yield other kernels chosen by a library; differences of their counters are consequences."""
-    if before.kernels is None or after.kernels is None:
-        return
-    gone = [name for name in before.kernels if name not in after.kernels]
-    come = [name for name in after.kernels if name not in before.kernels]
+    was, is_now = (
+        {readable(name): one.seconds for name, one in kernels_in(side.device or {}).items()}
+        for side in (before, after)
+    )
+    gone = [name for name in was if name not in is_now]
+    come = [name for name in is_now if name not in was]
     if gone and come and any(map(_LIBRARY.search, (*gone, *come))):
-        old, new = sum(before.kernels[one] for one in gone), sum(after.kernels[one] for one in come)
+        old, new = sum(was[name] for name in gone), sum(is_now[name] for name in come)
         words = f"another kernel: {come[0]} instead of {gone[0]}"
         changes = (Change("time of the library's kernels", old, new, "s"),)
-        yield Cause("library_kernel", words, changes, None if slower is None else new - old, 0)
+        yield Cause("library_kernel", words, changes, new - old, 0)
 
 
 def _other_arguments(before: Evidence, after: Evidence) -> Iterator[Cause]:
@@ -249,56 +239,49 @@ def code_changes(
 def _pairs(
     before: Mapping[str, Kernel], after: Mapping[str, Kernel]
 ) -> list[tuple[Kernel, Kernel]]:
-    """Return each kernel that both sides have."""
+    """Return each kernel that both sides have.
+
+    Of kernels whose template arguments or parameters changed, those with a unique name.
+    """
     pairs = [(before[key], after[key]) for key in before if key in after]
-    # Of kernels whose template arguments or parameters changed, those with a unique name.
-    only_before, only_after = _by_plain_name(before, after), _by_plain_name(after, before)
-    for name, old in only_before.items():
-        new = only_after.get(name, ())
-        if len(old) == len(new) == 1:
-            pairs.append((old[0], new[0]))
+    rest = [(kernel, 0) for key, kernel in before.items() if key not in after]
+    rest += [(kernel, 1) for key, kernel in after.items() if key not in before]
+    by_name: dict[str, tuple[list[Kernel], list[Kernel]]] = {}
+    for kernel, side in rest:
+        by_name.setdefault(without_arguments(kernel.name), ([], []))[side].append(kernel)
+    pairs += [(old[0], new[0]) for old, new in by_name.values() if len(old) == len(new) == 1]
     return pairs
 
 
-def _by_plain_name(
-    side: Mapping[str, Kernel], other: Mapping[str, Kernel]
-) -> dict[str, list[Kernel]]:
-    found: dict[str, list[Kernel]] = {}
-    for key, kernel in side.items():
-        if key not in other:
-            found.setdefault(without_arguments(kernel.name), []).append(kernel)
-    return found
-
-
-def is_same_code(before: Evidence, after: Evidence) -> bool:
+def _is_same_code(before: Evidence, after: Evidence) -> bool:
     """Return whether both sides are known to run the same kernels with the same machine code."""
     old, new = ({k: one.digest for k, one in (side.code or {}).items()} for side in (before, after))
     return before.code_is_whole and after.code_is_whole and bool(old) and old == new
 
 
-def code_differences(
+def _code_differences(
     before: Evidence, after: Evidence, changes: Iterable[CodeChange]
-) -> dict[str, CodeDifference]:
+) -> dict[str, Cause]:
     """Return what of the code usually makes a kernel slower, by cause."""
-    found: dict[str, CodeDifference] = {}
+    found: dict[str, Cause] = {}
     for change in changes:
         if not change.is_same:
-            for key, difference in _of_change(change, _functions(before, after)):
-                found.setdefault(key, difference)
+            for cause in _of_change(change, _functions(before, after)):
+                found.setdefault(cause.key, cause)
     is_spill = (one.is_spill for kernel in (after.code or {}).values() for one in kernel.code)
     if "spills" in found and any(is_spill):
-        found["spills"] = found["spills"]._replace(sentence=_SPILLED)
+        found["spills"] = replace(found["spills"], words=_SPILLED)
     return found
 
 
-def _of_change(change: CodeChange, functions: str) -> Iterator[tuple[str, CodeDifference]]:
+def _of_change(change: CodeChange, functions: str) -> Iterator[Cause]:
     everything = sum(one.weighted for one in change.after.values())
     for key, what, kind in _GROWN:
         old, new = change.counts(kind)
         more = new.weighted - old.weighted
         if new.weighted > old.weighted * _MORE and more >= _LEAST * everything:
             moved = Change(what, old.instructions, new.instructions)
-            yield key, CodeDifference("", (moved,))
+            yield Cause(key, "", (moved,))
     # Narrower accesses with more conversions come from a smaller element type.
     old, new = change.counts(sass.CONVERSION)
     for width in change.widths:
@@ -306,23 +289,18 @@ def _of_change(change: CodeChange, functions: str) -> Iterator[tuple[str, CodeDi
         is_global = width.access in (sass.GLOBAL_LOAD, sass.GLOBAL_STORE)
         if is_global and narrow < wide and old.weighted >= new.weighted:
             moved = Change(f"bits of a {width.access}", wide, narrow)
-            yield "narrower", CodeDifference(moved.text, (moved,))
-    few, many = change.counts(sass.TENSOR)
-    if many.weighted < few.weighted:
-        moved = Change("tensor instructions in the code", few.instructions, many.instructions)
-        yield "no_tensor", CodeDifference("", (moved,))
+            yield Cause("narrower", moved.text, (moved,))
     few, many = change.counts(sass.FP16)
     old, new = change.counts(sass.FP32)
     if many.weighted * _MORE < few.weighted and new.weighted > old.weighted * _MORE:
         moved = Change("FP16 instructions in the code", few.instructions, many.instructions)
-        yield "fp32", CodeDifference("", (moved,))
+        yield Cause("fp32", "", (moved,))
     loops = [str(loop) for loop in change.unrolled if loop.is_less]
     if loops:
-        yield "unrolling", CodeDifference(", ".join(loops[:_MOST_LOOPS]), ())
-    few, many = change.counts(sass.SPECIAL)
-    if functions or (many.weighted < few.weighted and new.weighted > old.weighted * _MORE):
+        yield Cause("unrolling", ", ".join(loops[:_MOST_LOOPS]), ())
+    if functions:
         moved = Change("FP32 instructions in the code", old.instructions, new.instructions)
-        yield "precise", CodeDifference(functions, (moved,))
+        yield Cause("precise", functions, (moved,))
 
 
 def _functions(before: Evidence, after: Evidence) -> str:

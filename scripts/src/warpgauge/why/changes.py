@@ -14,7 +14,6 @@ from pathlib import Path
 from msgspec.structs import replace
 from rich.console import Console
 
-from warpgauge.measure.cubins import stable_name
 from warpgauge.measure.program_code import ProgramCode
 from warpgauge.reports.format import TERMINAL, Format
 from warpgauge.reports.formats.json import written
@@ -26,7 +25,6 @@ from warpgauge.system.text import inert, plural, quoted
 from warpgauge.verdict.policy import Policy
 from warpgauge.why import code_change, machine_code
 from warpgauge.why.cupti import readable
-from warpgauge.why.machine_code import disassembled
 
 Programs = Mapping[str, ProgramCode]  # by name
 _MOST_KERNELS = 30  # that are explained, which takes up to a second each, and in a table
@@ -174,12 +172,11 @@ def _explained(
 
 def _codes(program: ProgramCode, keys: Collection[_Key]) -> dict[_Key, machine_code.Kernel]:
     """Return the instructions of these kernels, as far as the program has them."""
-    found = {}
+    found: dict[_Key, machine_code.Kernel] = {}
     for cubin in program.cubins:
-        names = {name: (cubin.architecture, stable_name(name)) for name in cubin.functions}
-        asked = [name for name, key in names.items() if key in keys and key not in found]
-        for name, instructions in disassembled(cubin, asked).items():
-            found[names[name]] = machine_code.Kernel(name, instructions, cubin.digest(name))
+        names = {name for architecture, name in keys if architecture == cubin.architecture}
+        for name, kernel in machine_code.disassembled(cubin, names).items():
+            found.setdefault((cubin.architecture, name), kernel)
     return found
 
 

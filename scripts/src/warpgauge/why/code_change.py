@@ -7,10 +7,10 @@ Instructions are weighted by how often they run: each loop is assumed to run ten
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from operator import eq
 
 from warpgauge.why import machine_code as sass
 from warpgauge.why.machine_code import Instruction, Kernel
@@ -71,7 +71,7 @@ class WeightedCode:
         for loop in loops:
             self.scale(loop, _TRIPS)
         self.own: dict[Loop, list[int]] = {loop: [] for loop in loops}
-        for number, loop in sorted(self.innermost.items(), key=lambda item: item[0]):
+        for number, loop in self.innermost.items():
             self.own[loop].append(number)
         self.work = {loop: self.work_of(numbers) for loop, numbers in self.own.items()}
         # The loops that do work, largest first; remainders of unrolled loops run once.
@@ -99,11 +99,6 @@ class WeightedCode:
             if kind.name in _WORK:
                 found[kind.name] += kind.bits or 1
         return found
-
-    def widths(self, loop: Loop) -> dict[str, int]:
-        """Return the widest access to each kind of memory, in bits."""
-        found = sorted(self.kinds[number] for number in self.own[loop])
-        return {kind.name: kind.bits for kind in found if kind.bits}
 
     def copies(self, loop: Loop) -> int:
         """Return how many equal rounds its body may have, from the repetition of its lines."""
@@ -135,15 +130,11 @@ class WeightedCode:
         return places.most_common(1)[0][0]
 
 
-def ratio_of(before: Counter[str], after: Counter[str]) -> int:
-    """Return how many times more work a round of `before` does, negative for `after`; else 1."""
-    common = before.keys() & after.keys()
-    for one, other, sign in ((before, after, 1), (after, before, -1)):
-        ratios = Counter(one[name] / other[name] for name in common)
-        ratio, votes = max(ratios.items(), key=lambda item: item[1], default=(1.0, 0))
-        if ratio >= 2 and ratio == int(ratio) and 2 * votes > len(common):
-            return sign * int(ratio)
-    return 1
+def ratio_of(more: Counter[str], less: Counter[str]) -> int:
+    """Return how many times as much work a round of `more` does, if most classes agree; else 1."""
+    ratios = Counter(more[name] / less[name] for name in more.keys() & less.keys())
+    ratio, votes = max(ratios.items(), key=lambda item: item[1], default=(1.0, 0))
+    return int(ratio) if ratio == int(ratio) and 2 * votes > ratios.total() else 1
 
 
 def loops_of(code: Sequence[Instruction]) -> list[Loop]:
@@ -249,63 +240,52 @@ class CodeChange:
                 yield cost[name], f"{counts} {place}".strip()
 
 
-@lru_cache(maxsize=64)
 def changed(before: Kernel, after: Kernel) -> CodeChange:
     """Return what is different in `after`. A pure function."""
     sides = WeightedCode(before.code), WeightedCode(after.code)
     if before.digest == after.digest:
         counts = sides[0].counts()
         return CodeChange(True, True, counts, counts)
-    unrolled = _match_loops(*sides)
+    widths = tuple(_widths(*sides))
+    unrolled = tuple(_match_loops(*sides, widths))
     texts = [[str(one) for one in kernel.code] for kernel in (before, after)]
     old, new = (side.counts() for side in sides)
-    return CodeChange(False, texts[0] == texts[1], old, new, unrolled, _widths(*sides))
+    return CodeChange(False, texts[0] == texts[1], old, new, unrolled, widths)
 
 
-def _match_loops(before: WeightedCode, after: WeightedCode) -> tuple[Unrolling, ...]:
-    """Return the loops whose unrolling changed; make the weights of both sides comparable."""
-    found = []
-    only_before, only_after = [*before.main_loops], []
-    for loop in after.main_loops:
-        old = _most_alike(loop, after, only_before, before)
-        if old is None:
-            only_after.append(loop)
-            continue
-        only_before.remove(old)
-        ratio = ratio_of(before.work[old], after.work[loop])
-        if ratio > 1:
-            rounds = ratio * after.copies(loop), after.copies(loop)
-            before.scale(old, 1 / ratio)
-        elif ratio < 0:
-            rounds = before.copies(old), -ratio * before.copies(old)
-            after.scale(loop, -1 / ratio)
-        if ratio != 1 and not _by_width(before.widths(old), after.widths(loop), abs(ratio)):
-            found.append(Unrolling(loop.source or old.source, *rounds))
-    come = (loop for loop in only_after if _unrolled_whole(loop, after, before))
-    gone = (loop for loop in only_before if _unrolled_whole(loop, before, after))
-    found += [Unrolling(loop.source, 0, after.copies(loop)) for loop in come]
-    found += [Unrolling(loop.source, before.copies(loop), 0) for loop in gone]
-    return tuple(found)
+def _match_loops(
+    before: WeightedCode, after: WeightedCode, widths: Sequence[Width]
+) -> Iterator[Unrolling]:
+    """Yield the loops whose unrolling changed; make the weights of both sides comparable.
 
-
-def _most_alike(
-    loop: Loop, here: WeightedCode, others: Sequence[Loop], there: WeightedCode
-) -> Loop | None:
-    """Return the loop of the other side with similar work, preferably from the same line, or None.
-
-    Of several it is the largest, because the remainder of an unrolled loop is a loop too.
+    Where accesses of other `widths` do as many times the work, the loop is not unrolled.
     """
-    alike = [one for one in others if here.work[loop].keys() & there.work[one].keys()]
-    alike.sort(key=lambda one: len(one.body), reverse=True)
-    of_depth = [one for one in alike if one.depth == loop.depth]
-    of_line = [one for one in (*of_depth, *alike) if one.source == loop.source != ""]
-    return next(iter((*of_line, *of_depth, *alike)), None)
-
-
-def _by_width(before: Mapping[str, int], after: Mapping[str, int], ratio: int) -> bool:
-    """Return whether a round does more only because its accesses are wider."""
-    both = ((before[access], after[access]) for access in before.keys() & after.keys())
-    return any(max(widths) == ratio * min(widths) for widths in both)
+    widened = {max(bits) / min(bits) for bits in ((w.before[0], w.after[0]) for w in widths)}
+    gone, come = [*before.main_loops], []
+    for loop in after.main_loops:
+        # Other lines may have moved it; the remainder of an unrolled loop is shorter.
+        alike = [one for one in gone if before.work[one].keys() & after.work[loop].keys()]
+        if not alike:
+            come.append(loop)
+            continue
+        place = loop.source, loop.depth
+        old = max(alike, key=lambda one: (*map(eq, (one.source, one.depth), place), len(one.body)))
+        gone.remove(old)
+        rounds = (
+            ratio_of(before.work[old], after.work[loop]),
+            ratio_of(after.work[loop], before.work[old]),
+        )
+        before.scale(old, 1 / rounds[0])
+        after.scale(loop, 1 / rounds[1])
+        if rounds[0] != rounds[1] and max(rounds) not in widened:
+            copies = after.copies(loop) if rounds[1] == 1 else before.copies(old)
+            yield Unrolling(loop.source or old.source, rounds[0] * copies, rounds[1] * copies)
+    for loop in come:
+        if _unrolled_whole(loop, after, before):
+            yield Unrolling(loop.source, 0, after.copies(loop))
+    for loop in gone:
+        if _unrolled_whole(loop, before, after):
+            yield Unrolling(loop.source, before.copies(loop), 0)
 
 
 def _unrolled_whole(loop: Loop, here: WeightedCode, there: WeightedCode) -> bool:
@@ -320,20 +300,18 @@ def _unrolled_whole(loop: Loop, here: WeightedCode, there: WeightedCode) -> bool
     return ratio_of(there.work_of(same), here.work[loop]) >= 2
 
 
-def _widths(before: WeightedCode, after: WeightedCode) -> tuple[Width, ...]:
-    found = []
+def _widths(before: WeightedCode, after: WeightedCode) -> Iterator[Width]:
     for access in (*sass.TRANSFERS, *sass.LOCAL):
         old, new = (_usual_width(side, access) for side in (before, after))
-        if old and new and old[0] != new[0]:
-            found.append(Width(access, old, new))
-    return tuple(found)
+        if old[0] != new[0] and old[0] and new[0]:
+            yield Width(access, old, new)
 
 
-def _usual_width(side: WeightedCode, access: str) -> tuple[int, int] | None:
+def _usual_width(side: WeightedCode, access: str) -> tuple[int, int]:
     """Return the access width (bits) of most of the traffic, and the number of such accesses."""
-    traffic: defaultdict[int, float] = defaultdict(float)
+    traffic = Counter[int]()
     for kind, weight in zip(side.kinds, side.weights, strict=True):
         if kind.name == access:
-            traffic[kind.bits] += kind.bits * weight
+            traffic[kind.bits] += int(kind.bits * weight)
     bits = max(traffic, key=lambda one: traffic[one], default=0)
-    return (bits, side.kinds.count(sass.Kind(access, bits))) if bits else None
+    return bits, side.kinds.count(sass.Kind(access, bits))

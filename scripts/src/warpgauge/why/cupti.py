@@ -181,9 +181,10 @@ def device_of(trace: Sequence[Activity]) -> Calls:
     return totals(((f"{one.kind} {one.name}".rstrip(), one) for one in work), len(around))
 
 
-def kernels_in(device: Calls) -> list[str]:
-    """Return the mangled names of the kernels among the device's work."""
-    return [name.removeprefix(f"{KERNEL} ") for name in device if name.startswith(f"{KERNEL} ")]
+def kernels_in(device: Calls) -> Calls:
+    """Return the kernels among the device's work, by mangled name."""
+    works = ((work.partition(" "), one) for work, one in device.items())
+    return {name: one for (kind, _, name), one in works if kind == KERNEL}
 
 
 def totals(named: Iterable[tuple[str, Activity]], operations: int = 1) -> Calls:

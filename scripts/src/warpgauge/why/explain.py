@@ -11,7 +11,7 @@ import shlex
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -21,9 +21,9 @@ from warpgauge.measure import cubins, program_code, selection
 from warpgauge.measure.ab_run import Side
 from warpgauge.measure.discovery import Binary
 from warpgauge.measure.measuring import Measuring
-from warpgauge.records.counters import Clock
+from warpgauge.records.counters import KERNELS, Clock
 from warpgauge.records.model import Record, Session
-from warpgauge.records.row import Moved, Row, Why
+from warpgauge.records.row import Row, Why
 from warpgauge.reports.view import bound_words
 from warpgauge.system import process
 from warpgauge.system.errors import UserError, of_system
@@ -45,12 +45,6 @@ BUDGET_S = 180.0
 _EACH_S = 60.0  # the most for one benchmark
 _MOST_KERNELS = 20  # the most kernels whose machine code is compared
 _MOST_NAMED = 3  # differences in a sentence
-# The axes that test what differs of an environment, with values where the versions are none.
-_LIBRARIES = ("LD_LIBRARY_PATH", "OLD,NEW")
-_AXES = {
-    **dict.fromkeys(("nvcc_version", "runtime_version"), ("nvcc", "")),
-    **dict.fromkeys(("cublas_version", "nccl_version"), _LIBRARIES),
-}
 
 
 @dataclass(frozen=True)
@@ -61,58 +55,39 @@ class Sides:
     records: tuple[Record, Record]
 
 
-@dataclass(frozen=True)
-class Gathering:
-    """How evidence is gathered; `missing` collects a sentence for each unavailable source."""
+def evidence(
+    side: Profiling, row: Row, what: str, library: Path | None, missing: list[str]
+) -> Evidence:
+    """Return the evidence of one benchmark, which has a time; `what` names the side.
 
-    measuring: Measuring
-    trace_library: Path | None  # the library that traces both sides, if there is one
-    seconds: float = math.inf  # the budget of everything except the builds
-    missing: list[str] = field(default_factory=list)
-    began: float = field(default_factory=time.monotonic)
+    The program runs once under CUPTI with this trace library, which tells the kernels and calls,
+    and once under ncu. A sentence for each unavailable source is added to `missing`.
+    """
 
-    def side(self, binary: Binary, row: Row, what: str) -> Evidence:
-        """Return the evidence of one benchmark, which has a time; `what` names the side.
-
-        The program runs once under CUPTI, which tells the kernels and calls, and once under ncu.
-        """
-        seconds = statistics.median(chain.from_iterable(row.process_medians.values()))
-        found = Evidence(seconds, row.clock is Clock.HOST, row.counters)
-        if not binary.needs_gpu:
-            return found
-        side, trace, kernels = Profiling(self.measuring, binary, self._left), None, None
-        if self.trace_library is not None:
-            trace = self._unless_missing(what, "traced", partial(side.trace, self.trace_library))
-        if trace is not None:
-            calls = self._unless_missing(what, "traced", partial(cupti.calls_of, trace))
-            device = cupti.device_of(trace)
-            found = replace(found, calls=calls, device=device)
-            names = cupti.kernels_in(device)
-            if not names:
-                return found  # ncu would not find kernels either
-            kernels = sum(device[f"{cupti.KERNEL} {one}"].count for one in names)
-            disassembled = partial(side.code, names[:_MOST_KERNELS])
-            code = self._unless_missing(what, "disassembled", disassembled)
-            whole = code is not None and len(code) == len(set(map(cubins.stable_name, names)))
-            found = replace(found, code=code, code_is_whole=whole)
-        kernels = row.counters.get("kernels") or kernels
-        counted = self._unless_missing(what, "counted", partial(side.counted, kernels))
-        if counted is not None:
-            found = replace(found, counters=counted.counters, kernels=counted.kernels)
-        return found
-
-    def _left(self) -> float:
-        """Return a process's time limit: at most half of the remaining budget, or one second."""
-        half = (self.seconds - (time.monotonic() - self.began)) / 2
-        return min(self.measuring.options.timeout_s, max(half, 1.0))
-
-    def _unless_missing(self, what: str, how: str, get: Callable[[], _T]) -> _T | None:
-        """Return the result of `get`; if it fails, None, and add a sentence to `missing`."""
+    def tried(how: str, get: Callable[[], _T]) -> _T | None:
         try:
             return get()
         except (UserError, OSError) as fault:
-            self.missing.append(f"The {what} is not {how}: {_words(fault)}.")
+            missing.append(f"The {what} is not {how}: {_words(fault)}.")
             return None
+
+    seconds = statistics.median(chain.from_iterable(row.process_medians.values()))
+    found = Evidence(seconds, row.clock is Clock.HOST, row.counters)
+    if not side.binary.needs_gpu:
+        return found
+    trace = tried("traced", partial(side.trace, library)) if library is not None else None
+    kernels = row.counters.get(KERNELS)
+    if trace is not None:
+        device = cupti.device_of(trace)
+        found = replace(found, calls=tried("traced", partial(cupti.calls_of, trace)), device=device)
+        names = cupti.kernels_in(device)
+        if not names:
+            return found  # ncu would not find kernels either
+        code = tried("disassembled", partial(side.code, [*names][:_MOST_KERNELS]))
+        whole = code is not None and len(code) == len(set(map(cubins.stable_name, names)))
+        found = replace(found, code=code, code_is_whole=whole)
+        kernels = kernels or sum(one.count for one in names.values())
+    return replace(found, counters=tried("counted", partial(side.counted, kernels)))
 
 
 def of_pairs(name: str, pair: Pair, found: Comparison, measuring: Measuring) -> Reason:
@@ -145,9 +120,14 @@ def _explained(
             library = cupti.trace_library(pair[1].file, measuring.tree)
     except UserError as fault:
         missing.append(f"Neither side is traced: {fault}.")
-    gathering = Gathering(measuring, library, seconds, missing)
+    until = time.monotonic() + seconds
+
+    def left() -> float:
+        half = (until - time.monotonic()) / 2  # one process must not use up the budget
+        return min(measuring.options.timeout_s, max(half, 1.0))
+
     base, candidate = (
-        gathering.side(binary, record.rows[name], what)
+        evidence(Profiling(measuring, binary, left), record.rows[name], what, library, missing)
         for binary, record, what in zip(pair, records, ("base", "candidate"), strict=True)
     )
     every = [*dict.fromkeys(missing)]
@@ -199,21 +179,26 @@ def by_environment(
         remark += ", and nothing that is recorded of the environment: measure again."
     else:
         remark += f". What differs is the environment: {', '.join(one.key for one in differs)}."
-        axes: dict[str, str] = {}
-        for one in differs:
-            if one.key in _AXES:
-                name, values = _AXES[one.key]
-                versions = [".".join(it.split(".")[:2]) for it in (one.baseline, one.candidate)]
-                if values or versions[0] != versions[1]:  # an axis has no third number
-                    axes.setdefault(name, values or ",".join(versions))
-        tests = [shlex.join([*words, "--axis", f"{name}={axes[name]}"]) for name in axes]
+        axes = {one.key: _axis(one) for one in differs}
+        tested = dict.fromkeys(filter(None, axes.values()))
+        tests = [shlex.join([*words, "--axis", axis]) for axis in tested]
         commands = [f"scripts/warpgauge explain {test}" for test in tests]
-        if others := [one.key for one in differs if _AXES.get(one.key, ("",))[0] not in axes]:
+        if others := [key for key, axis in axes.items() if not axis]:
             bench = shlex.join([*words[:-1], "--filter", selection.exactly(words[-1:])])
             commands.append(f"restore {', '.join(others)}, then scripts/bench {bench}")
         remark += f" To test it: {'; or '.join(commands)}."
     assert row.change is not None
     return Reason(row.name, row.change.ratio, differs=differs, remark=remark)
+
+
+def _axis(differs: ContextDifference) -> str:
+    """Return the axis that tests a difference of the environment, or ""."""
+    if differs.key in ("cublas_version", "nccl_version"):
+        return "LD_LIBRARY_PATH=OLD,NEW"
+    # An axis has no third number.
+    old, new = (".".join(it.split(".")[:2]) for it in (differs.baseline, differs.candidate))
+    is_nvcc = differs.key in ("nvcc_version", "runtime_version") and old != new
+    return f"nvcc={old},{new}" if is_nvcc else ""
 
 
 def regressions(found: Comparison, measuring: Measuring) -> list[Verdict]:
@@ -270,7 +255,7 @@ def _why(verdict: Verdict, sides: Sides, measuring: Measuring, seconds: float) -
         return None
     measuring.note(f"Looking into {inert(name)}")
     reason = _explained(name, change, pair, sides.records, measuring, seconds)
-    return Why(reason.paragraph, tuple(Moved(*row) for row in reason.table))
+    return Why(reason.paragraph, reason.table)
 
 
 def _words(fault: UserError | OSError) -> str:

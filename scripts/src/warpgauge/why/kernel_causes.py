@@ -20,10 +20,9 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 from warpgauge.records.counters import KERNELS, RESOURCES
 from warpgauge.why.ncu import COUNTERS, Counter
@@ -38,41 +37,13 @@ _LEAST = 0.005  # share of all instructions; fewer do not make a kernel slower
 BOUND = 0.5
 _CLEAR = 0.8  # a busy unit explains no less than this part of the waits
 _MOST_OFF = 1.5  # an estimate beyond this multiple of the kernels' own slowdown is wrong
-_WARP = 32  # threads
 _LAUNCH = ("block", "grid", "blocks_each")
 _NAMES = {**COUNTERS, **{key: Counter("", words, "", ()) for key, words in RESOURCES.items()}}
 
 
-@dataclass(frozen=True)
-class Rule:
-    cause: str
-    rank: int
-    is_checked: bool
-    condition: Sequence[str]
-    facts: Sequence[str]
-    shown: Sequence[str]
-    stalls: Sequence[str]
-    instructions: Sequence[str]
-    units: Sequence[str]
-    sentence: str
-
-
-def _read(table: Path) -> Iterator[Rule]:
-    lists = "condition", "facts", "shown", "stalls", "instructions", "units"
-    for row in csv.DictReader(table.read_text().splitlines()):
-        several = {name: row[name].split() for name in lists}
-        checked = row["is_checked"] == "yes"
-        yield Rule(row["cause"], int(row["rank"]), checked, sentence=row["sentence"], **several)
-
-
-RULES = (*_read(Path(__file__).with_name("rules.csv")),)
-
-
-class CodeDifference(NamedTuple):
-    """What the machine code shows of a cause: a sentence in place of the rule's, if not empty."""
-
-    sentence: str
-    changes: tuple[Change, ...]
+Rule = Mapping[str, str]
+_TABLE = Path(__file__).with_name("rules.csv").read_text().splitlines()
+RULES: Sequence[Rule] = [*csv.DictReader(_TABLE)]
 
 
 @dataclass(frozen=True)
@@ -80,20 +51,19 @@ class Sides:
     """What is known of both sides' kernels by name: resources of the row, and counters of ncu.
 
     All times are seconds under the profiler, of one operation's kernels. A key "a/b" is a ratio of
-    two counters. `code` are the differences of the machine code by the cause that they show;
-    `code_is_known` if it has all kernels. Launches are compared if the same `kernels_run`.
+    two counters. `code` has the causes that the machine code shows, perhaps in words of their own.
+    Launches are compared if the same `kernels_run`.
     """
 
     before: Mapping[str, float]
     after: Mapping[str, float]
-    code: Mapping[str, CodeDifference] = field(default_factory=dict)
-    code_is_known: bool = False
+    code: Mapping[str, Cause] = field(default_factory=dict)
     code_is_same: bool = False
     same_kernels_run: bool = True
 
     @property
     def is_counted(self) -> bool:
-        return self.has("time")
+        return self.of("time") is not None
 
     @property
     def slower(self) -> float:
@@ -107,53 +77,20 @@ class Sides:
         return same and any(self.growth(key) != 1.0 for key in _LAUNCH)
 
     @property
-    def is_partial(self) -> bool:
-        """Return whether other blocks do not fill their last warp."""
-        return self.growth("block") != 1.0 and self.after["block"] % _WARP != 0.0
-
-    @property
-    def is_narrowed(self) -> bool:
-        """Return whether there are more threads because each has a narrower access."""
-        (bits, *_) = self.code["narrower"].changes if "narrower" in self.code else (None,)
-        threads = math.prod(map(self.growth, _LAUNCH))
-        return bits is not None and abs(threads * bits.after / bits.before - 1.0) < _EXACT
-
-    @property
-    def uses_xu(self) -> bool:
-        known = self.has("xu", "instructions")
-        return known and self.before["xu"] >= _LEAST * self.before["instructions"]
-
-    @property
     def is_mostly_local(self) -> bool:
         """Return whether most of the accesses are to local memory, as its units are then."""
         others = self.after.get("load_sectors", 0.0) + self.after.get("store_sectors", 0.0)
         return self.after.get("local_sectors", 0.0) > others
 
-    @property
-    def same_arithmetic(self) -> bool:
-        return self.has("fma", "fp64") and self._is_same("fma", "fp64", "xu")
-
-    @property
-    def same_accesses(self) -> bool:
-        """Return whether as many threads of a warp make the same accesses."""
-        same = self._is_same("load_requests", "store_requests", "shared_instructions")
-        return same and not (self.holds("+local_sectors") or self.holds("-threads"))
-
-    def _is_same(self, *keys: str) -> bool:
-        return all(abs(self.growth(key) - 1.0) <= _CACHED for key in keys)
-
     def causes(self) -> Iterator[Cause]:
         """Yield all possible causes, each with the seconds that it may explain, if counted."""
         rules: dict[str, Rule] = {}
         for rule in RULES:
-            if all(map(self.holds, rule.condition)):
-                rules.setdefault(rule.cause, rule)
-        if not self.is_counted:
-            for rule in RULES:
-                if rule.cause in self.code:
-                    rules.setdefault(rule.cause, rule)
-        for rule in rules.values():
-            if not (self.code_is_same and rule.cause in OF_CODE):
+            shown = not self.is_counted and rule["cause"] in self.code
+            if shown or all(map(self.holds, rule["condition"].split())):
+                rules.setdefault(rule["cause"], rule)
+        for cause, rule in rules.items():
+            if not (self.code_is_same and cause in OF_CODE):
                 yield self._cause(rule)
 
     def holds(self, condition: str) -> bool:
@@ -161,7 +98,7 @@ class Sides:
         if sign == "!":
             return not self.holds(key)
         if sign == "?":
-            return not self.has(key[1:]) or self.holds(key)
+            return self.of(key[1:]) is None or self.holds(key)
         if sign == "@":
             return key in self.code
         if sign.isalpha():
@@ -169,11 +106,11 @@ class Sides:
         growth = self.growth(key)
         if sign == "#":
             return growth != 1.0
-        if not self.has(key) or ("/" in key and growth == math.inf):  # of none, there is no ratio
+        if self.of(key) is None or ("/" in key and growth == math.inf):  # of none is no ratio
             return False
         if key.endswith("_busy"):  # longer, and by a relevant time
             was = self.before[key] * self.before["time"]
-            return self._busy(key) > _CACHED * max(was, self.after["time"])
+            return self._longer(key) > _CACHED * max(was, self.after["time"])
         noise = _CACHED if "/" in key or key in _OF_A_CACHE else _EXACT
         if sign == "=":
             return abs(growth - 1.0) <= noise
@@ -186,89 +123,67 @@ class Sides:
         return self.after[key] - self.before[key] > _LEAST * self.after.get("instructions", 0.0)
 
     def _cause(self, rule: Rule) -> Cause:
-        code = self.code.get(rule.cause, CodeDifference("", ()))
-        facts = self._changes(*(key for key in rule.facts if self.growth(key) != 1.0))
+        cause, rank = rule["cause"], int(rule["rank"])
+        code = self.code.get(cause, Cause(cause, "", ()))
+        facts = self._changes(key for key in rule["facts"].split() if self.growth(key) != 1.0)
         differs = ", ".join(one.text for one in facts)
-        words = ": ".join(filter(None, (differs, code.sentence or rule.sentence)))
-        changes = (*code.changes, *self._changes(*rule.shown)) or facts
-        if not (self.is_counted and rule.sentence):
-            return Cause(rule.cause, words, changes, None, rule.rank)
+        words = ": ".join(filter(None, (differs, code.words or rule["sentence"])))
+        changes = (*code.changes, *self._changes(rule["shown"].split())) or facts
+        if not (self.is_counted and rule["sentence"]):
+            return Cause(cause, words, changes, None, rank)
         seconds, is_sound = self._estimate(rule)
         # Another launch changes counters, too. What the code does not show is its consequence.
-        if self.relaunched and rule.rank and not self._is_shown(rule.cause):
+        shown = cause in self.code or (cause == "spills" and self.growth("local_bytes") > 1.0)
+        if self.relaunched and rank and not shown:
             seconds = 0.0
-        is_sound = is_sound and rule.is_checked and seconds <= _MOST_OFF * self.slower
-        return Cause(rule.cause, words, changes, seconds, rule.rank, is_sound)
-
-    def _is_shown(self, cause: str) -> bool:
-        return cause in self.code or (cause == "spills" and self.growth("local_bytes") > 1.0)
+        checked = rule["is_checked"] == "yes" and seconds <= _MOST_OFF * self.slower
+        return Cause(cause, words, changes, seconds, rank, is_sound and checked)
 
     def _estimate(self, rule: Rule) -> tuple[float, bool]:
         """Return the seconds that a rule explains, and whether the launch or busy units tell."""
         time = self.after["time"]
-        if rule.cause == "tail":
+        if rule["cause"] == "tail":
             return time * (1.0 - self.growth("active")), True
-        if rule.cause == "occupancy":
+        if rule["cause"] == "occupancy":
             # Little's law, minus the latency that is saved because fewer warps compete.
             kept = self.growth("warps") / min(self.growth("latency") or 1.0, 1.0)
             return time * (1.0 - kept), True
-        executed = (self._executed(key) for key in rule.instructions)
-        bounding = (self._busy(key) for key in rule.units if self.after.get(key, 0.0) >= BOUND)
-        busy, seconds = max((0.0, *bounding)), max(0.0, self._stalled(rule.stalls), *executed)
+        stalled = (self._longer(f"stall_{reason}/latency") for reason in rule["stalls"].split())
+        executed = map(self._executed, rule["instructions"].split())
+        units = (key for key in rule["units"].split() if self.after.get(key, 0.0) >= BOUND)
+        seconds, busy = max(0.0, sum(stalled), *executed), max((0.0, *map(self._longer, units)))
         return (busy, True) if busy >= _CLEAR * seconds else (seconds, False)
 
-    def has(self, *keys: str) -> bool:
-        """Return whether both sides have all of these."""
-        parts = [part for key in keys for part in key.split("/")]
-        return all(part in self.before and part in self.after for part in parts)
+    def of(self, key: str) -> tuple[float, float] | None:
+        """Return the values of both sides, None if one is unknown. A ratio to zero is zero."""
+        name, _, per = key.partition("/")
+        sides = self.before, self.after
+        if not all(part in side for side in sides for part in (name, per or name)):
+            return None
+        before, after = (side[name] / ((side[per] or math.inf) if per else 1.0) for side in sides)
+        return before, after
 
-    def _changes(self, *keys: str) -> tuple[Change, ...]:
-        return tuple(
-            Change(_NAMES[k].words, _value(self.before, k), _value(self.after, k), _NAMES[k].unit)
-            for k in keys
-            if self.has(k)
-        )
+    def _changes(self, keys: Iterable[str]) -> tuple[Change, ...]:
+        known = ((_NAMES[key], self.of(key)) for key in keys)
+        return tuple(Change(one.words, *both, one.unit) for one, both in known if both)
 
     def growth(self, key: str) -> float:
         """Return after over before; 1 if a side is unknown, infinite from zero."""
-        if not self.has(key):
-            return 1.0
-        before, after = _value(self.before, key), _value(self.after, key)
+        before, after = self.of(key) or (1.0, 1.0)
         if before <= 0.0:
             return math.inf if after > 0.0 else 1.0
         return after / before
 
-    def _stalled(self, reasons: Sequence[str]) -> float:
-        """Return the additional seconds in which warps wait for one of these reasons.
-
-        Warps in flight = instructions issued per cycle x cycles that each takes (Little's law).
-        Those cycles are the sum over all reasons: a reason's part of them is its part of the time.
-        """
-        keys = [f"stall_{reason}" for reason in reasons if self.has("latency", f"stall_{reason}")]
-        before, after = (
-            side["time"] * sum(side[key] for key in keys) / side["latency"]
-            if side.get("latency", 0.0) > 0.0
-            else 0.0
-            for side in (self.before, self.after)
-        )
-        return after - before
-
     def _executed(self, key: str) -> float:
         """Return the seconds of additional instructions of a kind, at the mean time of each."""
-        if not self.has("instructions", key) or self.after["instructions"] <= 0.0:
-            return 0.0
-        more = self.after[key] - self.before[key]
-        return self.after["time"] * more / self.after["instructions"]
+        before, after = self.of(key) or (0.0, 0.0)
+        return self.after["time"] * (after - before) / (self.after.get("instructions") or math.inf)
 
-    def _busy(self, key: str) -> float:
-        """Return the additional seconds for which a unit is busy; `key` is its busy fraction."""
-        if not self.has(key):
-            return 0.0
-        return self.after[key] * self.after["time"] - self.before[key] * self.before["time"]
+    def _longer(self, key: str) -> float:
+        """Return the additional seconds of what takes a fraction `key` of the time.
 
-
-def _value(side: Mapping[str, float], key: str) -> float:
-    key, _, per = key.partition("/")
-    if not per:
-        return side.get(key, 0.0)
-    return side[key] / side[per] if side.get(per, 0.0) > 0.0 else 0.0
+        Such as a busy unit, or warps that wait: warps in flight = instructions issued per cycle x
+        cycles that each takes (Little's law), and these are the sum over all reasons.
+        """
+        before, after = self.of(key) or (0.0, 0.0)
+        return after * self.after["time"] - before * self.before["time"]

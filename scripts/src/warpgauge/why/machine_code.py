@@ -96,30 +96,27 @@ def kernels_of(
     found: dict[str, Kernel] = {}
     with tempfile.TemporaryDirectory() as folder:
         held = cubins.of(program, Path(folder))
-        digests = cubins.digests_of(held)
         held.sort(key=lambda one: (one.runs_on(architecture), one.architecture), reverse=True)
         for cubin in held:
-            stable = {name: cubins.stable_name(name) for name in cubin.functions}
-            asked = {
-                name
-                for name, own in stable.items()
-                if own not in found and (wanted is None or own in wanted)
-            }
-            for name, code in disassembled(cubin, asked).items():
-                bounds = 32 * cubin.warps(name)[-1]
-                found[stable[name]] = Kernel(name, code, digests[stable[name]], bounds)
+            left = None if wanted is None else wanted - found.keys()
+            found = disassembled(cubin, left) | found
     return found
 
 
-def disassembled(cubin: cubins.Cubin, names: Collection[str]) -> dict[str, tuple[Instruction, ...]]:
-    """Return the code of these kernels of a cubin, all by mangled name. Raises UserError."""
-    if not names:
+def disassembled(cubin: cubins.Cubin, names: Collection[str] | None) -> dict[str, Kernel]:
+    """Return the kernels of a cubin by stable name, optionally only `names`. Raises UserError."""
+    stable = {name: cubins.stable_name(name) for name in cubin.functions}
+    asked = {name for name, own in stable.items() if names is None or own in names}
+    if not asked:
         return {}
     symbols = enumerate(cubin.symbols)
-    numbers = [str(n) for n, one in symbols if one.name.decode(errors="replace") in names]
+    numbers = [str(n) for n, one in symbols if one.name.decode(errors="replace") in asked]
     command = [tool("nvdisasm"), "-c", "-gi", "-fun", ",".join(numbers), str(cubin.path)]
-    found = parsed(output_of(command).decode(errors="replace"))
-    return {name: code for name, code in found.items() if name in names}
+    codes = parsed(output_of(command).decode(errors="replace"))
+    return {
+        stable[name]: Kernel(name, codes[name], cubin.digest(name), 32 * cubin.warps(name)[-1])
+        for name in asked & codes.keys()
+    }
 
 
 def parsed(text: str) -> dict[str, tuple[Instruction, ...]]:

@@ -13,7 +13,6 @@ import csv
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -24,7 +23,7 @@ from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.why.cupti import GRAPH, OPERATION
 
 _MOST_KERNELS = 16  # the most kernels profiled: each takes seconds
-_NAME, _TIME = "Kernel Name", "gpu__time_duration.sum"
+_NAME = "Kernel Name"
 
 # Options that select the verified operations: no eviction, and no timed replay. The clock is left
 # alone, because ncu would lock it at a low one.
@@ -43,45 +42,35 @@ class Counter(NamedTuple):
     metrics: tuple[str, ...]  # of ncu, which are added up
 
 
-def _read(table: Path) -> dict[str, Counter]:
-    found = {}
-    for row in csv.DictReader(table.read_text().splitlines()):
-        metrics = tuple(row["metrics"].split())
-        found[row["counter"]] = Counter(row["over"], row["words"], row["unit"], metrics)
-    return found
-
-
-COUNTERS = MappingProxyType(_read(Path(__file__).with_name("counters.csv")))
+_TABLE = Path(__file__).with_name("counters.csv").read_text().splitlines()
+COUNTERS = MappingProxyType(
+    {
+        row["counter"]: Counter(
+            row["over"], row["words"], row["unit"], tuple(row["metrics"].split())
+        )
+        for row in csv.DictReader(_TABLE)
+    }
+)
 METRICS = tuple(dict.fromkeys(name for one in COUNTERS.values() for name in one.metrics))
 
-# Prefixes of ncu's units, which differ between `--print-units base` and older versions.
-_PREFIXES = {"": 1.0, "n": 1e-9, "u": 1e-6, "m": 1e-3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
-_UNIT = re.compile(r"([numKMGT]?)(s|second|byte|inst|sector|request|cycle|block|thread|warp)s?\b")
+_SCALES = {"nsecond": 1e-9, "ns": 1e-9, "%": 0.01}  # of base units that are not counts
 _UNKNOWN_METRIC = re.compile(r"(?i)(?:failed to find|unknown|invalid) metric.*")
-
-
-@dataclass(frozen=True)
-class Counted:
-    """The counters of one operation, and the seconds of its kernels by name."""
-
-    counters: Mapping[str, float]
-    kernels: Mapping[str, float]
 
 
 def counted(
     program: Sequence[str],
     scratch: Path,
     deadline_s: float,
-    kernels: float | None = None,
+    kernels: float | None,
     environment: Mapping[str, str] | None = None,
-) -> Counted:
+) -> dict[str, float]:
     """Profile the benchmark that `program` runs; `kernels` is an operation's number of kernels.
 
     ncu ends the program after the first verified operation, because its measurement would take
-    seconds. If the number of kernels is unknown, several operations may be profiled. Caches stay as
-    the engine leaves them. Raise UserError with one sentence if nothing could be counted.
+    seconds; several operations may be profiled if `kernels` is unknown. Caches stay as the engine
+    leaves them. Raise UserError with one sentence if nothing could be counted.
     """
-    most = min(math.ceil(kernels), _MOST_KERNELS) if kernels else _MOST_KERNELS
+    most = min(math.ceil(kernels or _MOST_KERNELS), _MOST_KERNELS)
     command = [
         *(toolkit.tool("ncu"), "--csv", "--page", "raw", "--print-units", "base", "--print-fp"),
         *("--cache-control", "none", *OPERATIONS_ALONE, "--launch-count", str(most), "--kill"),
@@ -96,7 +85,7 @@ def counted(
         metrics = [name for name in metrics if name not in unknown]
     require_permission(ending)
     found = imported(ending.stdout, kernels)
-    if found is None:
+    if not found:
         raise UserError(f"ncu counted nothing: {ending.described()}", ExitStatus.NOT_MEASURED)
     return found
 
@@ -111,8 +100,8 @@ def require_permission(ending: process.Ending) -> None:
         )
 
 
-def imported(text: str, kernels: float | None = None) -> Counted | None:
-    """Return the counters of an operation from ncu's output, or None without a kernel.
+def imported(text: str, kernels: float | None) -> dict[str, float]:
+    """Return the counters of an operation from ncu's output; none without a kernel.
 
     Kernels beyond those that were profiled are assumed to be alike.
     """
@@ -120,15 +109,8 @@ def imported(text: str, kernels: float | None = None) -> Counted | None:
     head = next((n for n, line in enumerate(table) if f'"{_NAME}"' in line), len(table))
     units, *rows = [*csv.DictReader(table[head:], restval="")] or [{}]
     launches = [row for row in rows if row[_NAME]]
-    names = [launch[_NAME] for launch in launches]
-    if not names:
-        return None
-    values = [_values(launch, units) for launch in launches]
-    operations = len(names) / kernels if kernels else _repeats(names)
-    of_kernels: dict[str, float] = {}
-    for name, launch in zip(names, values, strict=True):
-        of_kernels[name] = of_kernels.get(name, 0.0) + launch.get(_TIME, 0.0) / operations
-    return Counted(_combined(values, operations), of_kernels)
+    operations = len(launches) / kernels if kernels else _repeats([row[_NAME] for row in launches])
+    return _combined([_values(row, units) for row in launches], operations)
 
 
 def _repeats(names: Sequence[str]) -> int:
@@ -147,10 +129,8 @@ def _values(row: Mapping[str, str], units: Mapping[str, str]) -> dict[str, float
             value = float(row[name].replace(",", ""))
         except (KeyError, ValueError):  # not on this GPU, or n/a
             continue
-        unit = _UNIT.match(units[name])
         if math.isfinite(value):  # 0 / 0 is not
-            scale = _PREFIXES[unit[1]] if unit else 0.01 if units[name] == "%" else 1.0
-            found[name] = value * scale
+            found[name] = value * _SCALES.get(units[name], 1.0)
     return found
 
 

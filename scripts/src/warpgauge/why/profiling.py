@@ -79,7 +79,7 @@ class Profiling:
             raise UserError(failure or ending.described(), ExitStatus.NOT_MEASURED)
         return cupti.read_trace(file)
 
-    def counted(self, kernels: float | None) -> ncu.Counted:
+    def counted(self, kernels: float | None) -> Mapping[str, float]:
         """Return the counters of an operation, which has so many kernels. Raises UserError."""
         if self.measuring.isolates:
             raise UserError("ncu cannot profile isolated programs", ExitStatus.NOT_MEASURED)

@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field
 
 import msgspec
 from rich.console import Console
 
-from warpgauge.records.row import ALSO_CHANGED
+from warpgauge.records.row import ALSO_CHANGED, Moved
 from warpgauge.system import layout
 from warpgauge.system.layout import Cells, Columns, print_text
 from warpgauge.system.text import clause, digits, duration, inert, percent, quantity
@@ -22,9 +21,15 @@ from warpgauge.why.machine_code import Kernel
 FORMAT = "why/1"
 TITLE = "Why it is slower"
 # Causes that lie only in the code.
-OF_CODE = frozenset(("spills", "unrolling", "precise", "fp64", "fp32", "narrower", "branches"))
+OF_CODE = frozenset(("spills", "unrolling", "precise", "fp64", "fp32", "narrower"))
 _MOST_NAMED = 3  # kernels
 _MOST, _LITTLE = 0.5, 0.05  # shares
+# What a document has of a reason, and of a cause.
+_OF_REASON = (
+    *("name", "slowdown", "may_be_chance", "unexplained", "paragraph", "differs", "others"),
+    *("same_code", "missing"),
+)
+_OF_CAUSE = ("key", "words", "changes", "share")
 
 
 @dataclass(frozen=True)
@@ -33,25 +38,19 @@ class Evidence:
 
     `seconds` is the time of an operation as the benchmark measures it; `host_clock` tells whether
     the host's clock took it. `resources` are the row's counters. `counters` are those of
-    ncu.py, over all kernels of an operation. `kernels` are the device's seconds in each kernel
-    by name. `device` is all work of the device by kind: kernels, memsets, and copies by their
-    memory. `calls` are the host's. `code` is the machine code of its kernels found in the program;
-    `code_is_whole` tells whether all were found.
+    ncu.py, over all kernels of an operation. `device` is all work of the device by kind: kernels,
+    memsets, and copies by their memory. `calls` are the host's. `code` is the machine code of its
+    kernels found in the program; `code_is_whole` tells whether all were found.
     """
 
     seconds: float
     host_clock: bool = False
     resources: Mapping[str, float] = field(default_factory=dict)
     counters: Mapping[str, float] | None = None
-    kernels: Mapping[str, float] | None = None
     device: Calls | None = None
     calls: Calls | None = None
     code: Mapping[str, Kernel] | None = None
     code_is_whole: bool = False
-
-    def as_json(self) -> object:
-        """Return all of it as JSON, which `msgspec.convert` reads for judging it elsewhere."""
-        return msgspec.to_builtins(self, enc_hook=dict)  # for read-only mappings
 
 
 @dataclass(frozen=True)
@@ -125,13 +124,14 @@ class Reason:
         return {name: change for name, change in self.code.items() if not change.is_same}
 
     @property
-    def table(self) -> list[tuple[str, str, str, str]]:
-        """What moved, the causes first: cause, what, before, after."""
+    def table(self) -> tuple[Moved, ...]:
+        """What moved, the causes first."""
         rows = []
         for cause in self.causes:
             moved = [change.cells for change in cause.changes] or [("", "", "")]
-            rows += [(inert(cause.words), *moved[0]), *(("", *cells) for cells in moved[1:])]
-        return rows + [(ALSO_CHANGED, *change.cells) for change in self.others]
+            words = [inert(cause.words), *[""] * len(moved)]
+            rows += [Moved(word, *cells) for word, cells in zip(words, moved, strict=False)]
+        return (*rows, *(Moved(ALSO_CHANGED, *change.cells) for change in self.others))
 
     @property
     def code_lines(self) -> list[str]:
@@ -171,26 +171,6 @@ class Reason:
         if left is not None and all(cause.share is not None for cause in self.causes):
             yield f"{_share(left)} is unexplained." if left > _LITTLE else "Nothing is unexplained."
 
-    def as_json(self) -> dict[str, object]:
-        """Return this benchmark's part of the document."""
-        causes = [msgspec.to_builtins(one) for one in self.causes]
-        for one in causes:
-            del one["seconds"], one["rank"], one["is_sound"]
-        return {
-            "name": self.name,
-            "slowdown": self.slowdown,
-            "may_be_chance": self.may_be_chance,
-            "unexplained": self.unexplained,
-            "paragraph": self.paragraph,
-            "differs": msgspec.to_builtins(self.differs),
-            "causes": causes,
-            "others": msgspec.to_builtins(self.others),
-            "code": self.code_lines,
-            "same_code": self.same_code,
-            "evidence": self.sides and [side.as_json() for side in self.sides],
-            "missing": self.missing,
-        }
-
 
 def plain(found: Sequence[Reason]) -> str:
     """Return the text for a terminal."""
@@ -198,7 +178,7 @@ def plain(found: Sequence[Reason]) -> str:
     def show(console: Console) -> None:
         for reason in found:
             print_text(console, f"{TITLE}: {inert(reason.name)}")
-            moved = [row[1:] for row in reason.table if row[1]]
+            moved = [astuple(row)[1:] for row in reason.table if row.what]
             differs = [astuple(difference) for difference in reason.differs]
             for heading, rows in {"differs": differs, "what moved": moved}.items():
                 if rows:
@@ -220,8 +200,18 @@ def plain(found: Sequence[Reason]) -> str:
 
 
 def document(found: Sequence[Reason]) -> str:
-    """Return the reasons as JSON."""
-    return json.dumps({"format": FORMAT, "benchmarks": [one.as_json() for one in found]}, indent=1)
+    """Return the reasons as JSON, with the evidence, which `msgspec.convert` reads."""
+    benchmarks = [
+        {
+            **{key: getattr(reason, key) for key in _OF_REASON},
+            "causes": [{key: getattr(it, key) for key in _OF_CAUSE} for it in reason.causes],
+            "code": reason.code_lines,
+            "evidence": reason.sides,
+        }
+        for reason in found
+    ]
+    content = {"format": FORMAT, "benchmarks": benchmarks}
+    return msgspec.json.format(msgspec.json.encode(content, enc_hook=dict), indent=1).decode()
 
 
 def _sentence(cause: Cause, is_first: bool) -> str:

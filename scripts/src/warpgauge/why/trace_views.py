@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 
 import msgspec
@@ -66,7 +65,7 @@ def _events(timed: Sequence[Activity]) -> Iterator[_Event]:
         yield _named("thread_name", (_HOST, thread), f"thread {thread}")
     begin = timed[0].start_ns if timed else 0
     for span in ranges(timed):
-        yield _span(span.name, "range", (_HOST, span.thread), span, begin)
+        yield _event("X", span.name, "range", (_HOST, span.thread), span, begin)
     calls: dict[int, Activity] = {}  # by correlation, the outermost
     # Branches of a graph may run concurrently on one stream, but a track's events must not overlap,
     # so such a stream gets several tracks.
@@ -74,7 +73,7 @@ def _events(timed: Sequence[Activity]) -> Iterator[_Event]:
     for flow, one in enumerate(timed):
         if one.kind in API:
             calls.setdefault(one.correlation, one)
-            yield _span(one.call, one.kind, (_HOST, one.thread), one, begin)
+            yield _event("X", one.call, one.kind, (_HOST, one.thread), one, begin)
         elif one.kind in DEVICE:
             own = ends.setdefault(one.stream, [])
             branch = next((n for n, end in enumerate(own) if end <= one.start_ns), len(own))
@@ -85,7 +84,7 @@ def _events(timed: Sequence[Activity]) -> Iterator[_Event]:
                 yield _named("thread_name", track, name)
             own[branch] = one.end_ns
             bytes_moved = {"args": {"bytes": one.bytes}} if one.bytes else {}
-            yield {**_span(one.work, one.kind, track, one, begin), **bytes_moved}
+            yield {**_event("X", one.work, one.kind, track, one, begin), **bytes_moved}
             if one.correlation and (call := calls.get(one.correlation)):
                 arrow = {"id": flow, "bp": "e"}  # bp: to the event that encloses its end
                 yield {**_event("s", "launch", "flow", (_HOST, call.thread), call, begin), **arrow}
@@ -99,47 +98,32 @@ def _named(what: str, track: _Track, name: str) -> _Event:
 def _event(
     phase: str, name: str, category: str, track: _Track, one: Activity, begin: int
 ) -> _Event:
-    place: _Event = {"pid": track[0], "tid": track[1], "ts": (one.start_ns - begin) / 1000}  # us
-    return {"ph": phase, "name": name, "cat": category, **place}
+    event: _Event = {"ph": phase, "name": name, "cat": category, "pid": track[0], "tid": track[1]}
+    event["ts"] = (one.start_ns - begin) / 1000  # us
+    if phase == "X":
+        event["dur"] = (one.end_ns - one.start_ns) / 1000
+    return event
 
 
-def _span(name: str, category: str, track: _Track, one: Activity, begin: int) -> _Event:
-    event = _event("X", name, category, track, one, begin)
-    return {**event, "dur": (one.end_ns - one.start_ns) / 1000}
+def key_averages(trace: Sequence[Activity]) -> tuple[Calls, Calls, str]:
+    """Return the device's work, without the engine's own, the host's calls, and their range.
 
-
-@dataclass(frozen=True)
-class KeyAverages:
-    """The device's work and the host's calls in the engine's ranges `scope`; "" is the process.
-
-    The engine's own kernels are left out.
+    That is the batches timed by the host's clock, else the measuring phase; without such a range,
+    "", the whole process. Device work belongs to the call that issued it.
     """
-
-    device: Calls
-    host: Calls
-    scope: str
-
-
-def key_averages(trace: Sequence[Activity]) -> KeyAverages:
-    """Return averages over batches timed by the host's clock, else over the measuring phase.
-
-    Without such a range they cover the whole process. Device work belongs to the call that issued
-    it.
-    """
-    host, device = list(outermost_calls(trace)), [one for one in trace if one.kind in DEVICE]
-    names = {one.name for one in ranges(trace)}
-    scope = next((name for name in (BATCH, MEASURE) if name in names), "")
-    if scope:
-        around = ranges(trace, scope)
-        host, device = list(inside(around, host)), device_work(around, trace)
+    host, device = outermost_calls(trace), [one for one in trace if one.kind in DEVICE]
+    around = ranges(trace, BATCH) or ranges(trace, MEASURE)
+    if around:
+        host, device = inside(around, host), device_work(around, trace)
     work = ((one.work, one) for one in device if not _ENGINE.match(one.name))
-    return KeyAverages(totals(work), totals((one.call, one) for one in host), scope)
+    scope = around[0].name if around else ""
+    return totals(work), totals((one.call, one) for one in host), scope
 
 
-def print_table(averages: KeyAverages, console: Console) -> None:
-    """Print one table of both, and below it what it is of."""
-    parts = {"device": averages.device, "host": averages.host}
-    tables = [_cells(part, calls) for part, calls in parts.items() if calls]
+def print_table(trace: Sequence[Activity], console: Console) -> None:
+    """Print the averages of a trace, and below them what they are of."""
+    device, host, scope = key_averages(trace)
+    tables = [_cells(*part) for part in (("device", device), ("host", host)) if part[1]]
     if not tables:
         print_text(console, "The trace shows no device work and no CUDA call.")
         return
@@ -149,7 +133,7 @@ def print_table(averages: KeyAverages, console: Console) -> None:
         for line in cells:
             print_text(console, columns.line(line))
         console.print()
-    where = f"in the engine's ranges {averages.scope!r}" if averages.scope else "in the process"
+    where = f"in the engine's ranges {scope!r}" if scope else "in the process"
     words = f"All {where}, slowed by the profiler: do not compare with times of bench."
     print_text(console, f"{words} Kernels of the engine's own are not included.")
 
