@@ -88,12 +88,9 @@ const GpuBenchmark rungs[] = {
     {"attention/mma_causal/bf16", in_full, causal<kernels::attention_mma>()},
     {"attention/wgmma/bf16", in_full, full<kernels::attention_wgmma>(true)},
     {"attention/wgmma_causal/bf16", in_full, causal<kernels::attention_wgmma>(true)},
-    {"attention/ping_pong/bf16", guarded, full<kernels::attention_ping_pong>(true)},
+    {"attention/ping_pong/bf16", in_full, full<kernels::attention_ping_pong>(true)},
     {"attention/ping_pong_causal/bf16", guarded, causal<kernels::attention_ping_pong>(true)},
-    {"attention/large_tiles/bf16", in_full, full<kernels::attention_large_tiles>(true)},
-    {"attention/multicast/bf16",
-     {{"d", {}, {128}}, {"length", {}, {1024, 2048, 4096, 8192, 16'384}}},
-     full<kernels::attention_multicast>(true)},
+    {"attention/large_tiles/bf16", guarded, full<kernels::attention_large_tiles>(true)},
     // Four query heads read the same keys.
     {"attention/ping_pong_grouped/bf16", in_full, causal<kernels::attention_ping_pong>(true, 4)},
 };

@@ -30,8 +30,7 @@ const std::vector<Rung>& rungs() {
                                      {"attention_mma", attention_mma},
                                      {"attention_wgmma", attention_wgmma},
                                      {"attention_ping_pong", attention_ping_pong},
-                                     {"attention_large_tiles", attention_large_tiles},
-                                     {"attention_multicast", attention_multicast}};
+                                     {"attention_large_tiles", attention_large_tiles}};
   return all;
 }
 

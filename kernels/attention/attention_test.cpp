@@ -130,8 +130,7 @@ std::vector<Rung> rungs() {
                         {"attention_mma", attention_mma},
                         {"attention_wgmma", attention_wgmma, true},
                         {"attention_ping_pong", attention_ping_pong, true},
-                        {"attention_large_tiles", attention_large_tiles, true},
-                        {"attention_multicast", attention_multicast, true}};
+                        {"attention_large_tiles", attention_large_tiles, true}};
   std::erase_if(all, [](const Rung& rung) { return rung.needs_wgmma && !has_wgmma(); });
   return all;
 }

@@ -129,16 +129,6 @@ __device__ inline void load_box_into(unsigned blocks, unsigned to, const CUtenso
       : "memory");
 }
 
-/// The same from an array of matrices, from matrix z.
-__device__ inline void load_box_into(unsigned blocks, unsigned to, const CUtensorMap& map,
-                                     unsigned x, unsigned y, unsigned z, unsigned barrier) {
-  asm volatile(
-      "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
-      ".multicast::cluster [%0], [%1, {%2, %3, %4}], [%5], %6;" ::"r"(to),
-      "l"(&map), "r"(x), "r"(y), "r"(z), "r"(barrier), "h"(static_cast<unsigned short>(blocks))
-      : "memory");
-}
-
 /// Starts copying a box from shared memory.
 __device__ inline void store_box(const CUtensorMap& map, unsigned x, unsigned y, unsigned from) {
   asm volatile(

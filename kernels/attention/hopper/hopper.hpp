@@ -20,9 +20,4 @@ void attention_ping_pong(const __nv_bfloat16* q, const __nv_bfloat16* k, const _
 void attention_large_tiles(const __nv_bfloat16* q, const __nv_bfloat16* k, const __nv_bfloat16* v,
                            __nv_bfloat16* out, AttentionShape shape, cudaStream_t stream);
 
-/// The same with clusters of two blocks that share keys: head_size 128, unless causal, and an even
-/// number of tiles of queries; else as before.
-void attention_multicast(const __nv_bfloat16* q, const __nv_bfloat16* k, const __nv_bfloat16* v,
-                         __nv_bfloat16* out, AttentionShape shape, cudaStream_t stream);
-
 }  // namespace warpgauge::kernels

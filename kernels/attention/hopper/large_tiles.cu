@@ -8,27 +8,25 @@
 
 namespace warpgauge::kernels {
 
-void hopper::launch_large_tiles(const char* launcher, const __nv_bfloat16* q,
-                                const __nv_bfloat16* k, const __nv_bfloat16* v, __nv_bfloat16* out,
-                                AttentionShape shape, cudaStream_t stream) {
+void attention_large_tiles(const __nv_bfloat16* q, const __nv_bfloat16* k, const __nv_bfloat16* v,
+                           __nv_bfloat16* out, AttentionShape shape, cudaStream_t stream) {
   if (has_no_elements(shape)) {
     return;
   }
+  constexpr const char* launcher = "attention_large_tiles";
+  if (shape.causal) {
+    // A query would else see no key of the first tile, the last keys.
+    with_head_size(shape, [&]<unsigned D>(std::integral_constant<unsigned, D>) {
+      hopper::launch_ping_pong<hopper::AttentionTile<D, 128, 2>>(launcher, q, k, v, out, shape,
+                                                                 stream);
+    });
+    return;
+  }
   with_head_size(shape, [&]<unsigned D>(std::integral_constant<unsigned, D>) {
-    if (shape.causal) {
-      // A query would else see no key of the first tile, the last keys.
-      launch_ping_pong<AttentionTile<D, 128, 2>>(launcher, q, k, v, out, shape, stream);
-    } else {
-      using Tile =
-          std::conditional_t<D == 64, AttentionTile<D, 128, 2, 3>, AttentionTile<D, 176, 1>>;
-      launch_ping_pong<Tile>(launcher, q, k, v, out, shape, stream);
-    }
+    using Tile = std::conditional_t<D == 64, hopper::AttentionTile<D, 128, 2, 3>,
+                                    hopper::AttentionTile<D, 176, 1>>;
+    hopper::launch_ping_pong<Tile>(launcher, q, k, v, out, shape, stream);
   });
-}
-
-void attention_large_tiles(const __nv_bfloat16* q, const __nv_bfloat16* k, const __nv_bfloat16* v,
-                           __nv_bfloat16* out, AttentionShape shape, cudaStream_t stream) {
-  hopper::launch_large_tiles("attention_large_tiles", q, k, v, out, shape, stream);
 }
 
 }  // namespace warpgauge::kernels

@@ -5,7 +5,6 @@
 
 #include <warpgauge/cuda/arguments.hpp>
 #include <warpgauge/cuda/current_device.hpp>
-#include "kernels/hopper/launch_clusters.hpp"
 #include "kernels/hopper/tensor_map.hpp"
 
 namespace warpgauge::kernels::hopper {
@@ -21,24 +20,22 @@ void launch_attention(const AttentionLaunch& launch, void (*kernel)(AttentionArg
     return tensor_map(launch.launcher, array, shape.batch, shape.length, heads * shape.head_size,
                       box_rows, sizeof(__nv_bfloat16));
   };
-  const AttentionArguments arguments{.q = map(q, shape.heads, launch.tile_queries),
-                                     .k = map(k, shape.kv_heads, launch.tile_keys),
-                                     .v = map(v, shape.kv_heads, launch.tile_keys),
-                                     .out = out,
-                                     .sizes = sizes_of(shape)};
-  unsigned clusters = tiles / launch.cluster;
+  AttentionArguments arguments{.q = map(q, shape.heads, launch.tile_queries),
+                               .k = map(k, shape.kv_heads, launch.tile_keys),
+                               .v = map(v, shape.kv_heads, launch.tile_keys),
+                               .out = out,
+                               .sizes = sizes_of(shape)};
+  allow_shared_memory(kernel, launch.shared_bytes);
+  unsigned blocks = tiles;
   if (launch.persistent) {
-    const unsigned at_once = sm_count() / launch.cluster;
     // Fewer need as many turns, if tiles are alike: the last turn is then nearly full, and the
     // unused multiprocessors save power.
-    const unsigned turns = (clusters - 1) / at_once + 1;
-    clusters = shape.causal ? std::min(clusters, at_once) : (clusters - 1) / turns + 1;
+    const unsigned turns = (tiles - 1) / sm_count() + 1;
+    blocks = shape.causal ? std::min(tiles, sm_count()) : (tiles - 1) / turns + 1;
   }
-  launch_clusters({.blocks = clusters * launch.cluster,
-                   .cluster = launch.cluster,
-                   .threads = launch.threads,
-                   .shared_bytes = launch.shared_bytes},
-                  kernel, arguments, stream);
+  void* parameters[]{&arguments};
+  WARPGAUGE_CHECK(cudaLaunchKernel(reinterpret_cast<const void*>(kernel), dim3(blocks),
+                                   dim3(launch.threads), parameters, launch.shared_bytes, stream));
 }
 
 }  // namespace warpgauge::kernels::hopper

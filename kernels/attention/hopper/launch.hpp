@@ -20,17 +20,11 @@ struct AttentionLaunch {
   unsigned tile_queries, tile_keys;
   unsigned threads;  ///< of a block
   unsigned shared_bytes;
-  unsigned cluster = 1;     ///< blocks; the tiles of a head must be a multiple
   bool persistent = false;  ///< at most one block per multiprocessor
 };
 
 void launch_attention(const AttentionLaunch& launch, void (*kernel)(AttentionArguments),
                       const __nv_bfloat16* q, const __nv_bfloat16* k, const __nv_bfloat16* v,
                       __nv_bfloat16* out, AttentionShape shape, cudaStream_t stream);
-
-/// As attention_large_tiles(). `launcher` begins the messages.
-void launch_large_tiles(const char* launcher, const __nv_bfloat16* q, const __nv_bfloat16* k,
-                        const __nv_bfloat16* v, __nv_bfloat16* out, AttentionShape shape,
-                        cudaStream_t stream);
 
 }  // namespace warpgauge::kernels::hopper

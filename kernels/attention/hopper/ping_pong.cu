@@ -3,8 +3,7 @@
 // of the next keys and P V of these are issued together, and softmax of the next scores begins when
 // the first is complete. Two warpgroups take turns to issue, so that the products of one run during
 // the softmax of the other. Persistent blocks store one tile while the next is loaded. Bound by
-// wgmma at the clock that the power limit allows: per 128 x 128 scores with d = 128, 2048 cycles of
-// products and 1024 of 2^x.
+// products, per 128 x 128 scores with d = 128 2048 cycles and 1024 of 2^x; measured: 2800.
 #include "kernels/attention/hopper/hopper.hpp"
 #include "kernels/attention/hopper/ping_pong.cuh"
 

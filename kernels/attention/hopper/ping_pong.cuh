@@ -60,9 +60,6 @@ __global__ __launch_bounds__(Tile::threads, 1) void attention_ping_pong_kernel(
       for_each_query_tile<Tile::queries>(arguments.sizes, [&](const QueryTile& tile) {
         load_query_tile(arguments, memory, q, place, tile);
       });
-      if constexpr (Tile::cluster > 1) {
-        memory.drain(place);
-      }
     }
     return;
   }
@@ -88,7 +85,7 @@ __global__ __launch_bounds__(Tile::threads, 1) void attention_ping_pong_kernel(
     multiply_keys<Tile>(scores, queries, memory.k(k));
     wait_for_products<0>();
     pin_sums(scores);
-    release<Tile::cluster>(memory.k_empty(k));
+    release(memory.k_empty(k));
     k.advance();
     hide_keys(scores[0], arguments.sizes, (tiles - 1) * Tile::keys, row);
     softmax.add(scores[0], correction);
@@ -110,7 +107,7 @@ __global__ __launch_bounds__(Tile::threads, 1) void attention_ping_pong_kernel(
       turns.pass();
       wait_for_products<1>();
       pin_sums(scores);
-      release<Tile::cluster>(memory.k_empty(k));
+      release(memory.k_empty(k));
       k.advance();
       softmax.add(scores[0], correction);
       pin_sums(scores);
@@ -120,7 +117,7 @@ __global__ __launch_bounds__(Tile::threads, 1) void attention_ping_pong_kernel(
       }
       wait_for_products<0>();
       pin_sums(out);
-      release<Tile::cluster>(memory.v_empty(v));
+      release(memory.v_empty(v));
       v.advance();
       round_powers(powers, scores[0]);
       correct(out[0], correction);
@@ -134,7 +131,7 @@ __global__ __launch_bounds__(Tile::threads, 1) void attention_ping_pong_kernel(
     multiply_values<Tile>(out, powers, memory.v(v));
     wait_for_products<0>();
     pin_sums(out);
-    release<Tile::cluster>(memory.v_empty(v));
+    release(memory.v_empty(v));
     v.advance();
     store_rows(arguments.out, arguments.sizes, tile, row, out[0], softmax.sums);
   });
@@ -150,7 +147,6 @@ void launch_ping_pong(const char* launcher, const __nv_bfloat16* q, const __nv_b
                     .tile_keys = Tile::keys,
                     .threads = Tile::threads,
                     .shared_bytes = Tile::shared_bytes,
-                    .cluster = Tile::cluster,
                     .persistent = true},
                    attention_ping_pong_kernel<Tile>, q, k, v, out, shape, stream);
 }

@@ -13,22 +13,20 @@ namespace warpgauge::kernels::hopper {
 
 /// A block computes 64 queries for each of `Consumers` warpgroups, `Keys` keys at a time. All tiles
 /// are in boxes of 64 columns (128 bytes) with TMA's swizzle: Q and K are K-major, V is MN-major.
-/// QStages: 2 to load the next queries during the products of these. The blocks of a cluster have
-/// other queries and the same keys: each loads some of the boxes, for all.
-template <unsigned D, unsigned Keys, unsigned QStages, unsigned Consumers = 2, unsigned Cluster = 1>
+/// QStages: 2 to load the next queries during the products of these.
+template <unsigned D, unsigned Keys, unsigned QStages, unsigned Consumers = 2, unsigned Stages = 2>
 struct AttentionTile {
   static constexpr unsigned d = D, keys = Keys, consumers = Consumers;
-  static constexpr unsigned q_stages = QStages, stages = 2, cluster = Cluster;
+  static constexpr unsigned q_stages = QStages, stages = Stages;
   static constexpr unsigned queries = Consumers * wgmma_m;
   static constexpr unsigned boxes = D / box_columns;
   static constexpr unsigned q_box_bytes = queries * box_row_bytes;
   static constexpr unsigned q_bytes = boxes * q_box_bytes;
   static constexpr unsigned kv_box_bytes = Keys * box_row_bytes;
   static constexpr unsigned kv_bytes = boxes * kv_box_bytes;
-  static_assert(boxes % Cluster == 0);
-  static constexpr unsigned barriers = 2 * QStages + 4 * stages;
+  static constexpr unsigned barriers = 2 * QStages + 4 * Stages;
   static constexpr unsigned shared_bytes =
-      QStages * q_bytes + 2 * stages * kv_bytes + barriers * barrier_bytes;
+      QStages * q_bytes + 2 * Stages * kv_bytes + barriers * barrier_bytes;
   static constexpr unsigned threads = (Consumers + 1) * warpgroup_threads;
   static_assert(shared_bytes <= 232'448, "of compute capability 9.0");
 };
@@ -74,7 +72,7 @@ struct AttentionMemory {
     return barrier(4 * Tile::stages + Tile::q_stages + place.stage);
   }
 
-  /// Call first, from all threads of the cluster.
+  /// Call first, from all threads of the block.
   __device__ void init() const {
     if (threadIdx.x == 0) {
       constexpr unsigned warps = Tile::consumers * warpgroup_threads / 32;
@@ -85,26 +83,12 @@ struct AttentionMemory {
       for (Place place; place.stage < Tile::stages; ++place.stage) {
         init_barrier(k_full(place), 1);
         init_barrier(v_full(place), 1);
-        init_barrier(k_empty(place), warps * Tile::cluster);
-        init_barrier(v_empty(place), warps * Tile::cluster);
+        init_barrier(k_empty(place), warps);
+        init_barrier(v_empty(place), warps);
       }
       fence_barriers();
     }
-    if constexpr (Tile::cluster == 1) {
-      __syncthreads();
-    } else {
-      synchronize_cluster();  // other blocks write to this block and arrive at its barriers
-    }
-  }
-
-  /// For the producer of a cluster, at its end: waits for all arrivals at this block's barriers.
-  /// Those of other blocks need this block's shared memory to be alive.
-  __device__ void drain(Place place) const {
-    for (unsigned i = 0; i < Tile::stages; ++i) {
-      wait(k_empty(place), place.parity ^ 1);
-      wait(v_empty(place), place.parity ^ 1);
-      place.advance();
-    }
+    __syncthreads();
   }
 };
 
@@ -115,16 +99,10 @@ __device__ inline AttentionMemory<Tile> attention_memory() {
   return {static_cast<unsigned>(__cvta_generic_to_shared(attention_tiles))};
 }
 
-/// For consumers: call from whole warps. `Cluster`: blocks whose producers fill what is released.
-template <unsigned Cluster = 1>
+/// For consumers: call from whole warps.
 __device__ inline void release(unsigned empty) {
-  const unsigned lane = threadIdx.x % 32;
-  if constexpr (Cluster == 1) {
-    if (lane == 0) {
-      arrive(empty);
-    }
-  } else if (lane < Cluster) {
-    arrive_in_cluster(empty, lane);
+  if (threadIdx.x % 32 == 0) {
+    arrive(empty);
   }
 }
 
@@ -145,44 +123,31 @@ __device__ inline void load_query_tile(const AttentionArguments& arguments,
                                        const AttentionMemory<Tile>& memory,
                                        RingPlace<Tile::q_stages>& q_place,
                                        RingPlace<Tile::stages>& place, const QueryTile& tile) {
-  wait(memory.q_empty(q_place), q_place.parity ^ 1);
-  if (elect_one()) {
-    const unsigned full = memory.q_full(q_place);
-    arrive_and_expect(full, Tile::q_bytes);
-#pragma unroll
-    for (unsigned box = 0; box < Tile::boxes; ++box) {
-      load_box(memory.q(q_place) + box * Tile::q_box_bytes, arguments.q,
-               tile.head * Tile::d + box * box_columns, tile.first, tile.batch, full);
-    }
-  }
-  __syncwarp();
-  q_place.advance();
-  const unsigned kv_head = tile.head / (arguments.sizes.heads / arguments.sizes.kv_heads);
-  const unsigned rank = Tile::cluster == 1 ? 0 : cluster_rank();
-  const auto load = [&](unsigned to, const CUtensorMap& map, unsigned row, unsigned full) {
+  const auto load = [&](unsigned to, unsigned box_bytes, const CUtensorMap& map, unsigned head,
+                        unsigned row, unsigned full) {
     if (elect_one()) {
-      arrive_and_expect(full, Tile::kv_bytes);
-      constexpr unsigned own_boxes = Tile::boxes / Tile::cluster;
+      arrive_and_expect(full, Tile::boxes * box_bytes);
 #pragma unroll
-      for (unsigned i = 0; i < own_boxes; ++i) {
-        const unsigned box = rank * own_boxes + i;
-        const unsigned box_to = to + box * Tile::kv_box_bytes;
-        const unsigned column = kv_head * Tile::d + box * box_columns;
-        if constexpr (Tile::cluster == 1) {
-          load_box(box_to, map, column, row, tile.batch, full);
-        } else {
-          load_box_into((1U << Tile::cluster) - 1, box_to, map, column, row, tile.batch, full);
-        }
+      for (unsigned box = 0; box < Tile::boxes; ++box) {
+        load_box(to + box * box_bytes, map, head * Tile::d + box * box_columns, row, tile.batch,
+                 full);
       }
     }
     __syncwarp();
   };
+  wait(memory.q_empty(q_place), q_place.parity ^ 1);
+  load(memory.q(q_place), Tile::q_box_bytes, arguments.q, tile.head, tile.first,
+       memory.q_full(q_place));
+  q_place.advance();
+  const unsigned kv_head = tile.head / (arguments.sizes.heads / arguments.sizes.kv_heads);
 #pragma unroll 1
   for (unsigned key_tile = key_tiles<Tile>(tile); key_tile-- > 0;) {
     wait(memory.k_empty(place), place.parity ^ 1);
-    load(memory.k(place), arguments.k, key_tile * Tile::keys, memory.k_full(place));
+    load(memory.k(place), Tile::kv_box_bytes, arguments.k, kv_head, key_tile * Tile::keys,
+         memory.k_full(place));
     wait(memory.v_empty(place), place.parity ^ 1);
-    load(memory.v(place), arguments.v, key_tile * Tile::keys, memory.v_full(place));
+    load(memory.v(place), Tile::kv_box_bytes, arguments.v, kv_head, key_tile * Tile::keys,
+         memory.v_full(place));
     place.advance();
   }
 }
