@@ -67,8 +67,9 @@ void scaled_gemm_wgmma_narrow(ScaledRows a, ScaledTiles b, __nv_bfloat16* c, Gem
 void scaled_gemm_wgmma_split(ScaledRows a, ScaledTiles b, __nv_bfloat16* c, GemmShape shape,
                              cudaStream_t stream);
 
-/// scaled_gemm_wgmma_narrow if tiles of 128 x 256 are fewer than three quarters of the
-/// multiprocessors, otherwise scaled_gemm_wgmma_ahead.
+/// scaled_gemm_wgmma_split if its blocks are at most nine tenths of the multiprocessors;
+/// scaled_gemm_wgmma_wide if its tiles are at least three quarters of them; else
+/// scaled_gemm_wgmma_ahead.
 void scaled_gemm_best(ScaledRows a, ScaledTiles b, __nv_bfloat16* c, GemmShape shape,
                       cudaStream_t stream);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses among the rungs by shape: few rows are bound by reading B, many by the tensor cores, of
-// which wide tiles use fewer but feed them better.
+// Chooses among the rungs by shape. Tiles of 128 x 128 for fewer than half of the multiprocessors
+// divide their terms; wide ones need the fewest bytes from the L2, if they occupy most of the
+// multiprocessors.
 #include <warpgauge/cuda/current_device.hpp>
 #include "kernels/quantized/arguments.hpp"
 
@@ -12,11 +13,18 @@ void scaled_gemm_best(ScaledRows a, ScaledTiles b, __nv_bfloat16* c, GemmShape s
     return;
   }
   constexpr const char* launcher = "scaled_gemm_best";
-  const Tiles tiles = require_scaled(launcher, a, b, c, shape, 128, 256);
+  const Tiles wide = require_scaled(launcher, a, b, c, shape, 128, 256);
+  const Tiles tiles = require_scaled(launcher, a, b, c, shape, 128, 128);
   hopper::require_wgmma(launcher);
-  const bool are_few = std::size_t{tiles.blocks()} * 4 < std::size_t{sm_count()} * 3;
-  const auto launch = are_few ? scaled_gemm_wgmma_narrow : scaled_gemm_wgmma_ahead;
-  launch(a, b, c, shape, stream);
+  const std::size_t sms = sm_count();
+  // Clusters of four blocks reach 9 of 10 multiprocessors, because each lies in one group of them.
+  if (std::size_t{tiles.blocks()} * 2 * 10 <= sms * 9) {
+    scaled_gemm_wgmma_split(a, b, c, shape, stream);
+  } else if (std::size_t{wide.blocks()} * 4 >= sms * 3) {
+    scaled_gemm_wgmma_wide(a, b, c, shape, stream);
+  } else {
+    scaled_gemm_wgmma_ahead(a, b, c, shape, stream);
+  }
 }
 
 }  // namespace warpgauge::kernels
