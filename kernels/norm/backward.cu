@@ -4,6 +4,9 @@
 // barrier guards them. dgamma and dbeta are summed in that thread's registers over all its rows; a
 // second kernel adds up what the blocks have, in a fixed order. Bound by device memory: dy and x
 // are read once, dx is written once.
+#include <algorithm>
+#include <bit>
+
 #include <warpgauge/cuda/current_device.hpp>
 #include "kernels/norm/norm.hpp"
 #include "kernels/norm/row_ring.cuh"
@@ -147,43 +150,37 @@ __global__ __launch_bounds__(
   }
 }
 
-inline constexpr unsigned summed_columns = 8;  // 32 bytes, so that no sector is read in part
-inline constexpr unsigned summed_groups = 128;
+inline constexpr unsigned summing_threads = 1024;
+inline constexpr unsigned summing_blocks = 128;   // for one array, so that all run at once
+inline constexpr unsigned least_sum_columns = 8;  // 32 bytes, so that no sector is read in part
 
-/// sums[c] = the sum of partials[g][c] over g. Blocks along y: gamma, then beta.
-__global__ __launch_bounds__(summed_columns* summed_groups) void sum_partials_kernel(
+/// sums[c] = the sum of partials[g][c] over g. Blocks along y: gamma, then beta. A block has
+/// `block_columns` columns, a power of two.
+__global__ __launch_bounds__(summing_threads) void sum_partials_kernel(
     Partials partials, float* __restrict__ dgamma, float* __restrict__ dbeta, unsigned groups,
-    std::size_t columns) {
-  constexpr unsigned warps = summed_columns * summed_groups / 32;
-  __shared__ float of_warps[summed_columns][warps + 1];
+    std::size_t columns, unsigned block_columns) {
+  __shared__ float sums[summing_threads];
   const float* const from = blockIdx.y == 0 ? partials.gamma : partials.beta;
   float* const to = blockIdx.y == 0 ? dgamma : dbeta;
-  const std::size_t start = std::size_t{blockIdx.x} * summed_columns;
-  const std::size_t column = start + threadIdx.x % summed_columns;
-  const unsigned lane = threadIdx.x % 32;
-  const unsigned warp = threadIdx.x / 32;
+  const std::size_t column =
+      std::size_t{blockIdx.x} * block_columns + (threadIdx.x & (block_columns - 1));
   float sum = 0;
   if (column < columns) {
-#pragma unroll 4
-    for (unsigned g = threadIdx.x / summed_columns; g < groups; g += summed_groups) {
+#pragma unroll 8
+    for (unsigned g = threadIdx.x / block_columns; g < groups;
+         g += summing_threads / block_columns) {
       sum += from[g * columns + column];
     }
   }
-  sum += __shfl_xor_sync(~0U, sum, 8);
-  sum += __shfl_xor_sync(~0U, sum, 16);
-  if (lane < summed_columns) {
-    of_warps[lane][warp] = sum;
+  sums[threadIdx.x] = sum;
+  for (unsigned half = summing_threads / 2; half >= block_columns; half /= 2) {
+    __syncthreads();
+    if (threadIdx.x < half) {
+      sums[threadIdx.x] += sums[threadIdx.x + half];
+    }
   }
-  __syncthreads();
-  if (warp < summed_columns && start + warp < columns) {
-    sum = of_warps[warp][lane];
-#pragma unroll
-    for (unsigned distance = 16; distance > 0; distance /= 2) {
-      sum += __shfl_xor_sync(~0U, sum, distance);
-    }
-    if (lane == 0) {
-      to[start + warp] = sum;
-    }
+  if (threadIdx.x < block_columns && column < columns) {
+    to[column] = sums[threadIdx.x];
   }
 }
 
@@ -241,10 +238,12 @@ void launch_backward(const char* launcher, const T* dy, const T* in, const T* ga
     const Partials sums{partials, partials + groups * shape.columns};
     launch_rows<Shape, kernel, RowRing<Shape>::bytes>(
         launcher, groups, stream, dy, in, gamma, means, scales, dx, sums, shape.rows, row_vectors);
-    sum_partials_kernel<<<dim3(blocks_for(launcher, shape.columns, summed_columns),
+    const auto block_columns = static_cast<unsigned>(
+        std::max(std::bit_ceil(shape.columns / summing_blocks), std::size_t{least_sum_columns}));
+    sum_partials_kernel<<<dim3(blocks_for(launcher, shape.columns, block_columns),
                                centred ? 2U : 1U),
-                          summed_columns * summed_groups, 0, stream>>>(sums, dgamma, dbeta, groups,
-                                                                       shape.columns);
+                          summing_threads, 0, stream>>>(sums, dgamma, dbeta, groups, shape.columns,
+                                                        block_columns);
     WARPGAUGE_CHECK(cudaGetLastError());
   });
 }
