@@ -24,12 +24,12 @@ namespace warpgauge::kernels {
 // extent above 2^31 - 1025, or more than 2^31 - 1 output tiles of the stated size; throw
 // std::runtime_error on a device without wgmma and if CUDA refuses the launch.
 //
-// An output adds its stages of 64 terms in order, with two exceptions. gemm_wgmma_serpentine and
-// what builds on it (gemm_wgmma_dependent_launch, _last_store, _best, _k_major) add
-// those of a block's every other tile in reverse order. Where terms are split, the sums of the
-// parts are added in the order of the parts. Which tiles and how many parts depends on the shape
-// and the device alone, so one device always gives the same bits, and another one may differ in the
-// last.
+// An output adds its stages (128 bytes of a row of A) in order, with two exceptions.
+// gemm_wgmma_serpentine and what builds on it (gemm_wgmma_dependent_launch, _last_store, _best and
+// _k_major) add those of a block's every other tile in reverse order. Where terms are split, the
+// sums of the parts are added in the order of the parts. Which tiles and how many parts depends on
+// the shape and the device alone, so one device always gives the same bits, and another one may
+// differ in the last.
 
 /// TMA loads a stage, then a warpgroup multiplies it. Tiles of 64 x 128.
 template <class T>
@@ -137,8 +137,8 @@ struct WgmmaRung {
   void (*launch)(const T* a, const T* b, T* c, GemmShape shape, cudaStream_t stream);
 };
 
-/// The ladder, slowest first; then an alternative rung, the kernel for few tiles and the choice by
-/// shape.
+/// The ladder, about slowest first; then an alternative rung, the kernel for few tiles and the
+/// choice by shape.
 template <class T>
 inline constexpr std::array<WgmmaRung<T>, 15> wgmma_ladder{{
     {"gemm_wgmma", gemm_wgmma},
