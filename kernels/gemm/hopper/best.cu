@@ -10,8 +10,8 @@
 namespace warpgauge::kernels {
 namespace {
 
-/// Source: the measurements in docs/pages/gemm.md. With 8192 terms or more, whole tiles on at most
-/// half of the multiprocessors take longer than exchanging partial sums.
+/// With 8192 terms or more, whole tiles on at most half of the multiprocessors take longer than
+/// exchanging partial sums. Source: as with_tile_for().
 template <class Choice>
 bool splits_terms(GemmShape shape) {
   constexpr std::size_t many_terms = 8192;

@@ -32,10 +32,10 @@ bool tiles_fit(GemmShape shape, unsigned part = 1) {
 /// Calls use(ClusterTile) with the smallest tile of which each multiprocessor computes at most one:
 /// it leaves the fewest multiprocessors without work. If no tile is large enough for that, the
 /// largest tile needs the fewest bytes from the L2: 64 x 256 for up to 128 rows, of which a larger
-/// one would leave more unused. Clusters that share B are for more than 64
-/// rows, because otherwise one block has none; those of 64 x 64 for more than half of the
-/// multiprocessors: with fewer they have not been measured. Source of the order: the measurements
-/// in docs/pages/gemm.md. Requires m and n > 0.
+/// one would leave more unused. Clusters that share B are for more than 64 rows, because otherwise
+/// one block has none; those of 64 x 64 for more than half of the multiprocessors: with fewer they
+/// have not been measured. Source of the order: measurements on an H200, in kernels/README.md of
+/// commit b1af75db. Requires m and n > 0.
 template <class Use>
 void with_tile_for(GemmShape shape, const Use& use) {
   using Shared64x64 = ClusterTile<WgmmaTile<64, 64, 13, 1>, 2>;

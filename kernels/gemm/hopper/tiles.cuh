@@ -189,7 +189,8 @@ __device__ inline unsigned stages_of(unsigned terms, unsigned of_stage = stage_k
 /// Loads `stages` stages of a tile, the first with terms from k on; each next one has terms k +
 /// step on. Call from a whole warp: what is the same in all threads then stays in uniform
 /// registers, from which TMA takes its operands. In a branch of one thread, nvcc 13.0 moves them
-/// there in a loop for each copy, and the later loads cost up to 10 % of the time.
+/// there in a loop for each copy. The later loads cost 15 % of the time of a product with 128 rows,
+/// 4096 columns and 14,336 terms (H200).
 template <class Tile, unsigned Cluster>
 __device__ inline void produce(const WgmmaArguments& arguments, Ring<Tile, Cluster>& ring,
                                unsigned row, unsigned column, unsigned rank, unsigned k,
