@@ -182,7 +182,6 @@ const GpuBenchmark wgmma_rungs[] = {
     {"gemm/wgmma_serpentine/bf16", from_2048, wgmma_rung<bf16>(kernels::gemm_wgmma_serpentine)},
     {"gemm/wgmma_dependent_launch/bf16", from_2048,
      wgmma_rung<bf16>(kernels::gemm_wgmma_dependent_launch)},
-    {"gemm/wgmma_last_store/bf16", from_2048, wgmma_rung<bf16>(kernels::gemm_wgmma_last_store)},
     {"gemm/wgmma_stream_k/bf16", every_size, wgmma_stream_k<bf16>()},
     {"gemm/wgmma_best/bf16", every_size, wgmma_rung<bf16>(kernels::gemm_wgmma_best)},
     {"gemm/wgmma_best/f16", every_size, wgmma_rung<f16>(kernels::gemm_wgmma_best)},

@@ -152,6 +152,7 @@ void backward(GpuCase& gpu) {
 
 const Axes long_rows{{"columns", {32768}, {1024, 4096, 8192, 16384}}};
 const Axes model_rows{{"columns", {8192}, {1024, 4096, 16384, 32768}}};
+const Axes rows_of_full{{"columns", {}, {1024, 4096, 8192, 16384, 32768}}};
 const Axes rows_full{{"columns", {}, {1024, 8192, 32768}}};
 
 const GpuBenchmark norms[] = {
@@ -162,7 +163,7 @@ const GpuBenchmark norms[] = {
     {"norm/rms_norm_quantised/e4m3", model_rows, forward_e4m3},
     {"norm/rms_norm_backward/bf16", long_rows, backward<bf16, false>},
     {"norm/rms_norm_backward/f32", rows_full, backward<float, false>},
-    {"norm/layer_norm_backward/bf16", model_rows, backward<bf16, true>},
+    {"norm/layer_norm_backward/bf16", rows_of_full, backward<bf16, true>},
     {"norm/layer_norm_backward/f32", rows_full, backward<float, true>},
 };
 

@@ -139,7 +139,7 @@ void multiply_int4(GpuCase& gpu) {
   });
 }
 
-const Axes few_rows{{"m", {1, 16}, {4, 8}}, {"n", {8192}, {4096}}};
+const Axes few_rows{{"m", {1}, {4, 8, 16}}, {"n", {8192}, {4096}}};
 const GpuBenchmark with_int4[] = {
     {"quantized/int4_naive/bf16",
      {{"m", {}, {1, 16}}, {"n", {}, {4096}}},

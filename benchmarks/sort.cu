@@ -164,7 +164,7 @@ void of_rows(GpuCase& gpu) {
 const GpuBenchmark selections[] = {
     {"sort/top_k/f32", {{"n", {64 << 20}, {1 << 20}}, {"k", {2048}, {1, 64}}}, of_array},
     {"sort/top_k_rows/f32",
-     {{"columns", {131072}, {4096, 32768}}, {"k", {64}, {1, 2048}}},
+     {{"columns", {}, {4096, 32768, 131072}}, {"k", {}, {1, 64, 2048}}},
      of_rows},
 };
 

@@ -25,11 +25,11 @@ namespace warpgauge::kernels {
 // std::runtime_error on a device without wgmma and if CUDA refuses the launch.
 //
 // An output adds its stages (128 bytes of a row of A) in order, with two exceptions.
-// gemm_wgmma_serpentine and what builds on it (gemm_wgmma_dependent_launch, _last_store, _best and
-// _k_major) add those of a block's every other tile in reverse order. Where terms are split, the
-// sums of the parts are added in the order of the parts. Which tiles and how many parts depends on
-// the shape and the device alone, so one device always gives the same bits, and another one may
-// differ in the last.
+// gemm_wgmma_serpentine and what builds on it (gemm_wgmma_dependent_launch, _best and _k_major) add
+// those of a block's every other tile in reverse order. Where terms are split, the sums of the
+// parts are added in the order of the parts. Which tiles and how many parts depends on the shape
+// and the device alone, so one device always gives the same bits, and another one may differ in the
+// last.
 
 /// TMA loads a stage, then a warpgroup multiplies it. Tiles of 64 x 128.
 template <class T>
@@ -78,10 +78,6 @@ void gemm_wgmma_serpentine(const T* a, const T* b, T* c, GemmShape shape, cudaSt
 template <class T>
 void gemm_wgmma_dependent_launch(const T* a, const T* b, T* c, GemmShape shape,
                                  cudaStream_t stream);
-
-/// As gemm_wgmma_dependent_launch; the last tile of a block is stored through the ring's memory.
-template <class T>
-void gemm_wgmma_last_store(const T* a, const T* b, T* c, GemmShape shape, cudaStream_t stream);
 
 /// Alternative to gemm_wgmma_stmatrix: two consumers take turns, each with its own tile. Tiles of
 /// 256 x 128.
@@ -140,7 +136,7 @@ struct WgmmaRung {
 /// The ladder, about slowest first; then an alternative rung, the kernel for few tiles and the
 /// choice by shape.
 template <class T>
-inline constexpr std::array<WgmmaRung<T>, 15> wgmma_ladder{{
+inline constexpr std::array<WgmmaRung<T>, 14> wgmma_ladder{{
     {"gemm_wgmma", gemm_wgmma},
     {"gemm_wgmma_large_tile", gemm_wgmma_large_tile},
     {"gemm_wgmma_producer", gemm_wgmma_producer},
@@ -152,7 +148,6 @@ inline constexpr std::array<WgmmaRung<T>, 15> wgmma_ladder{{
     {"gemm_wgmma_stmatrix", gemm_wgmma_stmatrix},
     {"gemm_wgmma_serpentine", gemm_wgmma_serpentine},
     {"gemm_wgmma_dependent_launch", gemm_wgmma_dependent_launch},
-    {"gemm_wgmma_last_store", gemm_wgmma_last_store},
     {"gemm_wgmma_ping_pong", gemm_wgmma_ping_pong},
     {"gemm_wgmma_split_k", gemm_wgmma_split_k},
     {"gemm_wgmma_best", gemm_wgmma_best},

@@ -81,14 +81,6 @@ __global__ __launch_bounds__(
     float sums[Tile::blocks][Tile::sums] = {};
     for (; index < tiles; advance()) {
       consume_tile<In>(sums, ring, own_row * box_row_bytes, stages);
-      if constexpr (Store::last_in_ring) {
-        if (index + step >= tiles) {
-          Store::template store_last<Out, Tile>(
-              sums[0], arguments, (place.row * Cluster + rank) * Tile::m + own_row,
-              place.column * Tile::n, ring.memory + own_row * box_row_bytes, 1 + warpgroup);
-          break;
-        }
-      }
 #pragma unroll
       for (unsigned block = 0; block < Tile::blocks; ++block) {
         Store::template store<Out>(

@@ -11,8 +11,6 @@ namespace warpgauge::kernels::hopper {
 /// of a row. n is a multiple of 8, so both neighbours are inside or outside.
 struct DirectStore {
   static constexpr unsigned bytes = 0;  ///< shared memory per warpgroup
-  /// Whether store_last() stores the last tile of a persistent block.
-  static constexpr bool last_in_ring = false;
 
   template <class T, unsigned Sums>
   static __device__ void store(const float (&sums)[Sums], const WgmmaArguments& arguments,
@@ -113,7 +111,6 @@ struct FloatWriter {
 /// Buffers - 1 later copies may still be reading), then the barrier releases all threads.
 template <class Writer, unsigned Buffers>
 struct BoxStore {
-  static constexpr bool last_in_ring = false;
   static constexpr unsigned box_bytes = wgmma_m * box_row_bytes;
   static constexpr unsigned bytes = Buffers * box_bytes;
 
@@ -146,40 +143,6 @@ struct BoxStore {
   static __device__ void finish() {
     if (threadIdx.x % warpgroup_threads == 0) {
       wait_until_stores_have_read<0>();
-    }
-  }
-};
-
-/// The same, except that the last tile of a block takes a buffer for each box, so no box waits for
-/// a copy. The buffers are the warpgroup's rows of A in each stage of the ring.
-///
-/// Hand-over: no load is on its way to A any more, because the warpgroup has waited for all of
-/// them. Only its own wgmmas read those rows, and its barrier comes after each warp has waited for
-/// its own.
-template <class Writer, unsigned Buffers>
-struct LastBoxStore : BoxStore<Writer, Buffers> {
-  static constexpr bool last_in_ring = true;
-
-  template <class T, class Tile>
-  static __device__ void store_last(const float (&sums)[Tile::sums],
-                                    const WgmmaArguments& arguments, unsigned row, unsigned column,
-                                    unsigned own_a, unsigned barrier) {
-    constexpr unsigned columns = box_row_bytes / sizeof(T);
-    constexpr unsigned boxes = Tile::n / columns;
-    static_assert(Tile::consumer_m == wgmma_m && boxes <= Tile::stages);
-    synchronize_warpgroup(barrier);
-#pragma unroll
-    for (unsigned i = 0; i < boxes; ++i) {
-      Writer::template write<T>(sums, i * columns / 2, own_a + i * Tile::stage_bytes);
-    }
-    fence_proxy_async();
-    synchronize_warpgroup(barrier);
-    if (threadIdx.x % warpgroup_threads == 0) {
-#pragma unroll
-      for (unsigned i = 0; i < boxes; ++i) {
-        store_box(arguments.c_map, column + i * columns, row, own_a + i * Tile::stage_bytes);
-      }
-      commit_stores();
     }
   }
 };
