@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 #include <random>
+#include <stdexcept>
 #include <vector>
 
 #include <warpgauge/gpu_benchmark.hpp>
@@ -44,7 +45,7 @@ void attend(GpuCase& gpu, bool causal, std::size_t heads_of_a_group, bool needs_
     throw Unsupported("needs compute capability 9.0, which alone has wgmma");
   }
   const std::size_t length = gpu.param("length", 1, tokens);
-  const std::size_t d = gpu.param("d");
+  const std::size_t d = gpu.param("d", 64, 128);
   const std::size_t heads = features / d;
   const AttentionShape shape{tokens / length, length, heads, heads / heads_of_a_group, d, causal};
   const std::size_t of_keys = shape.batch * length * shape.kv_heads * d;
@@ -99,8 +100,11 @@ const GpuBenchmark rungs[] = {
 /// 64 keys in random order. Reads the cache once: bound by device memory.
 void decode(GpuCase& gpu) {
   constexpr std::size_t page_keys = 64;
-  const std::size_t batch = gpu.param("batch");
+  const std::size_t batch = gpu.param("batch", 1, 4096);
   const std::size_t length = gpu.param("length", page_keys, 1 << 20);
+  if (length % page_keys != 0) {
+    throw std::invalid_argument("length must be a multiple of 64: the cache has whole pages");
+  }
   const kernels::DecodeShape shape{batch, 32, 8, 128, page_keys, length / page_keys};
   const std::size_t pages = batch * shape.sequence_pages;
   const std::size_t elements = product({pages, shape.kv_heads, page_keys, shape.head_size});

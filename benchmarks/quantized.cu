@@ -5,6 +5,8 @@
 #include <cmath>
 #include <memory>
 #include <optional>
+#include <stdexcept>
+#include <string>
 
 #include <warpgauge/core/units.hpp>
 #include <warpgauge/gpu_benchmark.hpp>
@@ -167,9 +169,18 @@ float largest_of_block(const Buffer<bf16>& in, const Iteration& at, std::size_t 
   return static_cast<float>(largest);
 }
 
+/// Throws std::invalid_argument unless the case's rows and k are whole blocks.
+void require_blocks(const GpuCase& gpu, std::size_t rows_of_block) {
+  if (gpu.param("rows") % rows_of_block != 0 || gpu.param("k") % kernels::scale_block != 0) {
+    throw std::invalid_argument("rows must be a multiple of " + std::to_string(rows_of_block) +
+                                ", k of " + std::to_string(kernels::scale_block));
+  }
+}
+
 /// bf16 to e4m3, with a scale per 128 terms of `rows_of_block` rows.
 template <auto launch, std::size_t rows_of_block>
 void quantize_e4m3(GpuCase& gpu) {
+  require_blocks(gpu, rows_of_block);
   const std::size_t rows = gpu.param("rows");
   const std::size_t k = gpu.param("k");
   const std::size_t k_blocks = scale_blocks(k);
@@ -200,6 +211,7 @@ void quantize_e4m3(GpuCase& gpu) {
 /// bf16 to packed 4-bit integers.
 template <auto launch>
 void quantize_weights(GpuCase& gpu) {
+  require_blocks(gpu, 16);
   const std::size_t rows = gpu.param("rows");
   const std::size_t k = gpu.param("k");
   const auto in = gpu.input<bf16>(product({rows, k}), normal(0, 1));

@@ -26,9 +26,9 @@ __device__ inline bool load_words(const FlaggedWords* from, std::uint32_t count,
 }
 
 /// A thread has 8 bytes of each input. Each call of a block has a higher count, and uses the other
-/// half of the inboxes than its call before. Nothing reads that half any more: a rank writes to it
-/// after it has seen the words of the call before from all ranks, which each of them sent when its
-/// call before that had ended.
+/// half of the inboxes than its call before, or a meeting of all ranks lies between. Nothing reads
+/// that half any more: a rank writes to it after it has seen the words of the call before from all
+/// ranks, which each of them sent when its call before that had ended.
 template <class T>
 __global__ __launch_bounds__(all_reduce_threads) void all_reduce_flagged_kernel(
     const __grid_constant__ AllReduce<T> call) {

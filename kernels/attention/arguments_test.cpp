@@ -101,6 +101,8 @@ TEST(AttentionDecode, BadArgumentsAreRefused) {
   };
   const PagedCache cache{memory, memory, numbers, numbers};
   EXPECT_EQ(refused({0, 4, 2, 64, 64, 1}, {}), "");
+  EXPECT_EQ(attention_decode_workspace({0, 4, 2, 64, 64, 1}), 0U);
+  EXPECT_EQ(attention_decode_workspace({1, 4, 0, 64, 64, 1}), 0U);
   EXPECT_EQ(refused(whole, {nullptr, memory, numbers, numbers}), "attention_decode: k is null");
   EXPECT_EQ(refused(whole, {memory, memory, nullptr, numbers}), "attention_decode: table is null");
   EXPECT_EQ(refused(whole, {memory, memory, numbers, nullptr}),

@@ -20,7 +20,8 @@ struct AttentionShape {
 };
 
 // All launchers below: scores, sums and results are fp32; each result is rounded to bf16 once. The
-// tensor-core rungs also round the powers to bf16, as FlashAttention does. Arrays are on the
+// tensor-core rungs also round the powers to bf16, as FlashAttention does. Hidden keys have a power
+// of 0, so an infinite or NaN v may make NaN of queries that do not see it. Arrays are on the
 // device, aligned to 16 bytes, and do not overlap. Asynchronous on stream; can be captured into a
 // graph. No batch, no length or no heads: they do nothing, whatever the pointers. Throw
 // std::invalid_argument for a null or misaligned pointer, a head_size that is not 64 or 128, heads

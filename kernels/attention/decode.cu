@@ -274,6 +274,9 @@ bool has_no_elements(DecodeShape shape) {
 }  // namespace
 
 std::size_t attention_decode_workspace(DecodeShape shape) {
+  if (has_no_elements(shape) || shape.kv_heads == 0) {
+    return 0;  // attention_decode() does nothing, or refuses the shape
+  }
   return shape.batch * shape.heads * splits_of(shape) * (shape.head_size + 2);
 }
 

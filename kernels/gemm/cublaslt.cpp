@@ -383,6 +383,9 @@ void CublasLtGemm<In, Out>::operator()(const In* a, const float* a_scales, const
   if (shape_.m == 0 || shape_.n == 0) {
     return;
   }
+  if (plan_->some_scales.size() == 0) {
+    throw std::invalid_argument(std::string(owner) + ": made for products without scales");
+  }
   require_pointer(owner, "a_scales", a_scales, alignment);
   require_pointer(owner, "b_scales", b_scales, alignment);
   set_scales(plan_->operation.get(), a_scales, b_scales);

@@ -3,6 +3,7 @@
 
 #include <cublas_v2.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <stdexcept>
 #include <string>
@@ -33,6 +34,11 @@ std::vector<std::int32_t> with_rows(GroupedShape shape, const std::vector<std::i
   if (offsets.size() != shape.experts + 1) {
     throw std::invalid_argument(std::string(owner) + ": " + std::to_string(offsets.size()) +
                                 " offsets, " + std::to_string(shape.experts + 1) + " are needed");
+  }
+  if (offsets.front() != 0 || static_cast<std::size_t>(offsets.back()) != shape.rows ||
+      !std::ranges::is_sorted(offsets)) {
+    throw std::invalid_argument(std::string(owner) +
+                                ": offsets must rise from 0 to rows=" + std::to_string(shape.rows));
   }
   std::vector<std::int32_t> experts;
   for (std::size_t expert = 0; expert < shape.experts; ++expert) {
@@ -98,7 +104,7 @@ void CublasGrouped::operator()(GroupedInputs<__nv_bfloat16> inputs, __nv_bfloat1
   if (shape_.rows == 0 || shape_.n == 0) {
     return;
   }
-  require_grouped(owner, inputs, c, shape_, 1, 1);
+  require_grouped(owner, inputs, c, shape_, 128, 256);
   constexpr unsigned threads = 128;
   const std::size_t count = experts_.size();
   grouped_addresses_kernel<<<blocks_for(owner, count, threads), threads, 0, stream>>>(

@@ -19,7 +19,7 @@ namespace warpgauge::kernels {
 class CublasGrouped {
  public:
   /// `offsets`: those of GroupedInputs, on the host. Throws std::invalid_argument unless they are
-  /// experts + 1, std::runtime_error if CUDA or cuBLAS fails.
+  /// experts + 1 that rise from 0 to rows, std::runtime_error if CUDA or cuBLAS fails.
   CublasGrouped(GroupedShape shape, std::vector<std::int32_t> offsets);
 
   /// Uses inputs.offsets too. Throws as the launchers of grouped.hpp, and if cuBLAS fails.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include <warpgauge/testing/refusal.hpp>
 #include "kernels/grouped/cublas.hpp"
@@ -88,9 +89,14 @@ TEST(GroupedGemm, ExtentsThatTmaDoesNotCountAreRefused) {
   });
 }
 
-TEST(GroupedGemm, CublasRefusesOffsetsOfAnotherNumberOfExperts) {
+TEST(GroupedGemm, CublasRefusesOffsetsOfOtherRowsOrExperts) {
   EXPECT_EQ(refusal([] { CublasGrouped gemm({1, 8, 64, 2}, {0, 1}); }),
             "CublasGrouped: 2 offsets, 3 are needed");
+  for (const std::vector<std::int32_t>& wrong :
+       {std::vector<std::int32_t>{0, 5, 9}, {1, 5, 8}, {0, 9, 8}}) {
+    EXPECT_EQ(refusal([&] { CublasGrouped gemm({8, 8, 64, 2}, wrong); }),
+              "CublasGrouped: offsets must rise from 0 to rows=8");
+  }
 }
 
 }  // namespace

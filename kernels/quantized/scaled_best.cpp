@@ -14,11 +14,11 @@ void scaled_gemm_best(ScaledRows a, ScaledTiles b, __nv_bfloat16* c, GemmShape s
   }
   constexpr const char* launcher = "scaled_gemm_best";
   const Tiles wide = require_scaled(launcher, a, b, c, shape, 128, 256);
-  const Tiles tiles = require_scaled(launcher, a, b, c, shape, 128, 128);
   hopper::require_wgmma(launcher);
   const std::size_t sms = sm_count();
-  // Clusters of four blocks reach 9 of 10 multiprocessors, because each lies in one group of them.
-  if (std::size_t{tiles.blocks()} * 2 * 10 <= sms * 9) {
+  // Four blocks divide what a wide tile covers. Such clusters reach 9 of 10 multiprocessors,
+  // because each lies in one group of them.
+  if (std::size_t{wide.blocks()} * 4 * 10 <= sms * 9) {
     scaled_gemm_wgmma_split(a, b, c, shape, stream);
   } else if (std::size_t{wide.blocks()} * 4 >= sms * 3) {
     scaled_gemm_wgmma_wide(a, b, c, shape, stream);

@@ -2,6 +2,9 @@
 // CUB's radix sort. It has its own file because CUB multiplies the compile time.
 #include <cub/device/device_radix_sort.cuh>
 
+#include <stdexcept>
+#include <string>
+
 #include <warpgauge/cuda/check.hpp>
 #include "kernels/arguments.hpp"
 #include "kernels/sort/sort.hpp"
@@ -21,6 +24,12 @@ cudaError_t sort_pairs(void* scratch, std::size_t& bytes, SortedKeys keys, Sorte
                        std::size_t n, cudaStream_t stream) {
   return cub::DeviceRadixSort::SortPairs(scratch, bytes, keys.in, keys.out, values.in, values.out,
                                          static_cast<int>(n), 0, 32, stream);
+}
+
+void require_two(const char* launcher, SortedKeys arrays) {
+  if (arrays.in == arrays.out) {
+    throw std::invalid_argument(std::string(launcher) + ": CUB does not sort in place");
+  }
 }
 
 }  // namespace
@@ -47,6 +56,7 @@ void cub_sort(SortedKeys keys, void* scratch, std::size_t n, cudaStream_t stream
   require_arrays("cub_sort", {{"keys.in", keys.in},
                               {"keys.out", keys.out},
                               {"scratch", static_cast<std::byte*>(scratch), sizeof(uint4)}});
+  require_two("cub_sort", keys);
   WARPGAUGE_CHECK(sort(scratch, bytes, keys, n, stream));
 }
 
@@ -61,6 +71,8 @@ void cub_sort_pairs(SortedKeys keys, SortedKeys values, void* scratch, std::size
                                     {"values.in", values.in},
                                     {"values.out", values.out},
                                     {"scratch", static_cast<std::byte*>(scratch), sizeof(uint4)}});
+  require_two("cub_sort_pairs", keys);
+  require_two("cub_sort_pairs", values);
   WARPGAUGE_CHECK(sort_pairs(scratch, bytes, keys, values, n, stream));
 }
 

@@ -32,6 +32,9 @@ __global__ __launch_bounds__(256) void prove_sorted_kernel(SortedKeys keys, Sort
 
 void prove_sorted(SortedKeys keys, SortedKeys values, SortProof* proof, std::size_t n,
                   cudaStream_t stream) {
+  if (n > 0 && (values.in != nullptr || values.out != nullptr)) {
+    require_arrays("prove_sorted", {{"values.in", values.in}, {"values.out", values.out}});
+  }
   launch_elements({.launcher = "prove_sorted", .n = n, .threads = 256, .most_blocks_an_sm = 8},
                   {{"keys.in", keys.in}, {"keys.out", keys.out}, {"proof", proof}}, stream,
                   prove_sorted_kernel, keys, values, proof, n);

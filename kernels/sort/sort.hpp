@@ -11,8 +11,9 @@
 namespace warpgauge::kernels {
 
 // All below sort n keys ascending; pairs move a value with each key, and equal keys keep their
-// order. Arrays are on the device; in may be out, other arrays do not overlap. `scratch` has the
-// bytes that the function beside says, aligned to 16, and needs no initial contents. Asynchronous
+// order. Arrays are on the device and do not overlap, except that the radix sorts accept out = in.
+// `scratch` has the bytes that the function beside says, aligned to 16, and needs no initial
+// contents. Asynchronous
 // on stream; can be captured into a graph. n = 0 does nothing, whatever the pointers. Throw
 // std::invalid_argument for a null or misaligned pointer or too large an n, std::runtime_error for
 // a refused launch.

@@ -60,12 +60,16 @@ class SortTest : public DeviceTest {
     GuardedOutput<std::uint32_t> scratch(scratch_bytes / 4 + 1);
     capture_and_replay(stream(), [&] {
       sort({in.data(), out.data()}, scratch.data(), keys.size(), stream());
-      sort({in_place.data(), in_place.data()}, scratch.data(), keys.size(), stream());
+      if (sort != cub_sort) {
+        sort({in_place.data(), in_place.data()}, scratch.data(), keys.size(), stream());
+      }
     });
     static_cast<void>(scratch.values());  // checks the guard
     EXPECT_EQ(in.download(stream()), keys);
     expect_same(out.values(), as_doubles(expected));
-    expect_same(in_place.download(stream()), as_doubles(expected));
+    if (sort != cub_sort) {
+      expect_same(in_place.download(stream()), as_doubles(expected));
+    }
   }
 
   /// Values are the keys' places, so that their order shows which of equal keys came first.
