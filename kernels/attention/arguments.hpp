@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstddef>
+#include <numbers>
 #include <type_traits>
 
 #include <warpgauge/cuda/check.hpp>
@@ -39,13 +40,13 @@ struct AttentionSizes {
 };
 
 inline AttentionSizes sizes_of(AttentionShape shape) {
-  constexpr double log2_e = 1.442695040888963407;
   return {.batch = static_cast<unsigned>(shape.batch),
           .length = static_cast<unsigned>(shape.length),
           .heads = static_cast<unsigned>(shape.heads),
           .kv_heads = static_cast<unsigned>(shape.kv_heads),
           .causal = shape.causal,
-          .scale = static_cast<float>(log2_e / std::sqrt(static_cast<double>(shape.head_size)))};
+          .scale = static_cast<float>(std::numbers::log2e /
+                                      std::sqrt(static_cast<double>(shape.head_size)))};
 }
 
 /// The blocks of a grid for tiles of `rows` queries. Throws std::invalid_argument if there are too

@@ -127,7 +127,7 @@ def _night(clock: Clock) -> list[Array]:
     rows = [
         np.array(row)
         for name, row in json.loads(_RECORDED.read_text()).items()
-        if is_host[name] is (clock is Clock.HOST) and rules.tolerance(name) is None
+        if is_host.get(name) is (clock is Clock.HOST) and rules.tolerance(name) is None
     ]
     return [row - np.mean(row) for row in rows]
 

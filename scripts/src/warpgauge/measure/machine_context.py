@@ -68,7 +68,7 @@ def require_committed(source: Mapping[str, str]) -> None:
 
 def cpu_model(cpuinfo: str) -> str:
     """Return the processor by the text of /proc/cpuinfo, as programs do; "" if it does not say."""
-    facts = dict(re.findall(r"(?m)^(model name|CPU \w+)[ \t]*: *(.+)", cpuinfo))
+    facts: dict[str, str] = dict(re.findall(r"(?m)^(model name|CPU \w+)[ \t]*: *(.+)", cpuinfo))
     if "model name" in facts or "CPU part" not in facts:
         return facts.get("model name", "").strip()
     return f"implementer {facts.get('CPU implementer', '')} part {facts['CPU part']}"
