@@ -293,5 +293,24 @@ TEST_F(QuantisedNormTest, MatchesTheHostWithAScaleForEachRow) {
   }
 }
 
+// Squares of small elements are 0, too, but their scale is not.
+TEST_F(QuantisedNormTest, OnlyRowsOfZerosHaveNoScale) {
+  using T = __nv_bfloat16;
+  constexpr RowsShape shape{2, 8};
+  std::vector<T> values(16, static_cast<T>(0.0F));
+  std::fill(values.begin() + 8, values.end(), static_cast<T>(0x1p-90F));
+  const Matrix<T> x(values);
+  const Matrix<T> gamma(std::vector<T>(8, static_cast<T>(1.0F)));
+  const auto scales_with = [&](float least) {
+    GuardedOutput<float> scales(2);
+    DeviceArray<__nv_fp8_e4m3> out(16);
+    rms_norm_e4m3(x.data(), gamma.data(), out.data(), scales.data(), shape, least, stream());
+    synchronize();
+    return scales.values();
+  };
+  expect_within(scales_with(1), {0, 0x1p-90 / 448}, [](double value) { return 1e-6 * value; });
+  EXPECT_EQ(scales_with(0).front(), 0);
+}
+
 }  // namespace
 }  // namespace warpgauge::kernels

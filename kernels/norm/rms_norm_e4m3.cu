@@ -64,8 +64,9 @@ __global__ __launch_bounds__(Shape::threads, Shape::least_blocks_per_sm) void rm
     squares = group.reduce(squares, 0.0F, Plus{});
     largest = group.reduce(largest, 0.0F, Larger{});
     if (first == 0) {
-      // Without epsilon, a row of zeros would have infinity times 0.
-      scales[row] = squares == 0
+      // Without epsilon, a row of zeros would have infinity times 0. Squares may be 0 without that,
+      // and NaN does not show in `largest`.
+      scales[row] = squares == 0 && largest == 0
                         ? 0.0F
                         : rsqrtf(squares * per_element + epsilon) * largest * (1.0F / largest_e4m3);
     }
