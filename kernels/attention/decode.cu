@@ -10,7 +10,6 @@
 #include <warpgauge/cuda/current_device.hpp>
 #include "kernels/arguments.hpp"
 #include "kernels/attention/decode.hpp"
-#include "kernels/attention/fragments.cuh"
 #include "kernels/attention/tiles.cuh"
 #include "kernels/gemm/copies.cuh"
 
@@ -74,7 +73,7 @@ __global__ __launch_bounds__(decode_warps * 32, decode_blocks_per_sm) void atten
   unsigned queries[D / 16][4];
 #pragma unroll
   for (unsigned i = 0; i < D / 4; ++i) {
-    // As load_fragments() would: odd registers hold the lower eight rows, later ones 8 columns on.
+    // As load_matrices() would: odd registers hold the lower eight rows, later ones 8 columns on.
     const unsigned row = lane / 4 + i % 2 * 8;
     const unsigned column = i / 4 * 16 + i / 2 % 2 * 8 + lane % 4 * 2;
     queries[i / 4][i % 4] =
@@ -104,9 +103,9 @@ __global__ __launch_bounds__(decode_warps * 32, decode_blocks_per_sm) void atten
 #pragma unroll
     for (unsigned step = 0; step < D / 16; ++step) {
       unsigned b[4];
-      load_fragments(b, keys + chunk_of<D>(lane / 16 * 8 + lane % 8, step * 2 + lane / 8 % 2));
-      multiply_fragments(scores, queries[step], b[0], b[1]);
-      multiply_fragments(scores + 4, queries[step], b[2], b[3]);
+      load_matrices(b, keys + chunk_of<D>(lane / 16 * 8 + lane % 8, step * 2 + lane / 8 % 2));
+      multiply_matrices<__nv_bfloat16>(scores, queries[step], b[0], b[1]);
+      multiply_matrices<__nv_bfloat16>(scores + 4, queries[step], b[2], b[3]);
     }
     const unsigned last = length - 1 - tile * decode_keys;  // key of the tile
     if (last < decode_keys - 1) {
@@ -125,9 +124,9 @@ __global__ __launch_bounds__(decode_warps * 32, decode_blocks_per_sm) void atten
 #pragma unroll
     for (unsigned pair = 0; pair < D / 16; ++pair) {
       unsigned b[4];
-      load_fragments_transposed(b, values + chunk_of<D>(lane % 16, pair * 2 + lane / 16));
-      multiply_fragments(results + pair * 8, powers[0], b[0], b[1]);
-      multiply_fragments(results + pair * 8 + 4, powers[0], b[2], b[3]);
+      load_matrices_transposed(b, values + chunk_of<D>(lane % 16, pair * 2 + lane / 16));
+      multiply_matrices<__nv_bfloat16>(results + pair * 8, powers[0], b[0], b[1]);
+      multiply_matrices<__nv_bfloat16>(results + pair * 8 + 4, powers[0], b[2], b[3]);
     }
     stage = stage + 1 == decode_stages ? 0 : stage + 1;
   }

@@ -5,7 +5,6 @@
 // mma.sync, and by softmax, during which a warp multiplies nothing: two blocks of 4 warps share a
 // multiprocessor to fill that.
 #include <warpgauge/cuda/arguments.hpp>
-#include "kernels/attention/fragments.cuh"
 #include "kernels/attention/tiles.cuh"
 #include "kernels/gemm/copies.cuh"
 
@@ -81,18 +80,18 @@ __global__ __launch_bounds__(mma_threads, 2) void attention_mma_kernel(
       unsigned a[mma_steps][4];
 #pragma unroll
       for (unsigned i = 0; i < mma_steps; ++i) {
-        load_fragments(
+        load_matrices(
             a[i], own_q + chunk_of<D>(warp_row + i * mma_rows + lane % 16, step * 2 + lane / 16));
       }
 #pragma unroll
       for (unsigned pair = 0; pair < mma_keys<D> / 16; ++pair) {
         unsigned b[4];
-        load_fragments(
+        load_matrices(
             b, keys + chunk_of<D>(pair * 16 + lane / 16 * 8 + lane % 8, step * 2 + lane / 8 % 2));
 #pragma unroll
         for (unsigned i = 0; i < mma_steps; ++i) {
-          multiply_fragments(scores[i] + pair * 8, a[i], b[0], b[1]);
-          multiply_fragments(scores[i] + pair * 8 + 4, a[i], b[2], b[3]);
+          multiply_matrices<__nv_bfloat16>(scores[i] + pair * 8, a[i], b[0], b[1]);
+          multiply_matrices<__nv_bfloat16>(scores[i] + pair * 8 + 4, a[i], b[2], b[3]);
         }
       }
     }
@@ -115,12 +114,12 @@ __global__ __launch_bounds__(mma_threads, 2) void attention_mma_kernel(
 #pragma unroll
       for (unsigned pair = 0; pair < D / 16; ++pair) {
         unsigned b[4];
-        load_fragments_transposed(
-            b, values + chunk_of<D>(step * 16 + lane % 16, pair * 2 + lane / 16));
+        load_matrices_transposed(b,
+                                 values + chunk_of<D>(step * 16 + lane % 16, pair * 2 + lane / 16));
 #pragma unroll
         for (unsigned i = 0; i < mma_steps; ++i) {
-          multiply_fragments(results[i] + pair * 8, powers[i][step], b[0], b[1]);
-          multiply_fragments(results[i] + pair * 8 + 4, powers[i][step], b[2], b[3]);
+          multiply_matrices<__nv_bfloat16>(results[i] + pair * 8, powers[i][step], b[0], b[1]);
+          multiply_matrices<__nv_bfloat16>(results[i] + pair * 8 + 4, powers[i][step], b[2], b[3]);
         }
       }
     }

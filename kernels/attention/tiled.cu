@@ -137,7 +137,7 @@ __global__ __launch_bounds__(tiled_threads, 2) void attention_tiled_kernel(
 #pragma unroll
       for (unsigned j = 0; j < D / 16; j += 2) {
         *reinterpret_cast<unsigned*>(to + j / 4 * 64 + j % 4) =
-            round_two(results[row][j] / sum, results[row][j + 1] / sum);
+            round_two<__nv_bfloat16>(results[row][j] / sum, results[row][j + 1] / sum);
       }
     }
   }

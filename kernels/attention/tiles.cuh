@@ -6,6 +6,7 @@
 #pragma once
 
 #include "kernels/attention/arguments.hpp"
+#include "kernels/matrix_fragments.cuh"
 
 namespace warpgauge::kernels {
 
@@ -35,11 +36,11 @@ __device__ inline float power_of_2(float x) {
   return power;
 }
 
-/// Two floats rounded to bf16, the first in the lower half.
-__device__ inline unsigned round_two(float low, float high) {
-  unsigned packed = 0;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
-  return packed;
+/// Byte offset of 8 elements of a row. Rows permute them, so that eight rows of one column, as
+/// ldmatrix reads them, lie in different banks.
+template <unsigned D>
+__device__ inline unsigned chunk_of(unsigned row, unsigned chunk) {
+  return (row * (D / 8) + (chunk ^ row % 8)) * 16;
 }
 
 /// Softmax of a thread's two rows, one tile of keys after the other (Milakov and Gimelshein 2018,
@@ -117,7 +118,7 @@ __device__ inline void round_powers(unsigned (&powers)[Steps][4],
                                     const float (&scores)[Steps * 8]) {
 #pragma unroll
   for (unsigned i = 0; i < Steps * 4; ++i) {
-    powers[i / 4][i % 4] = round_two(scores[i * 2], scores[i * 2 + 1]);
+    powers[i / 4][i % 4] = round_two<__nv_bfloat16>(scores[i * 2], scores[i * 2 + 1]);
   }
 }
 
@@ -140,8 +141,8 @@ __device__ inline void store_rows(__nv_bfloat16* out, const AttentionSizes& size
           out + (query_of_all * sizes.heads + tile.head) * d + threadIdx.x % 4 * 2;
 #pragma unroll
       for (unsigned j = 0; j < d / 8; ++j) {
-        *reinterpret_cast<unsigned*>(to + j * 8) =
-            round_two(results[j * 4 + half * 2] * share, results[j * 4 + half * 2 + 1] * share);
+        *reinterpret_cast<unsigned*>(to + j * 8) = round_two<__nv_bfloat16>(
+            results[j * 4 + half * 2] * share, results[j * 4 + half * 2 + 1] * share);
       }
     }
   }

@@ -3,8 +3,6 @@
 // memory run stages ahead, swizzled so that ldmatrix has no bank conflict. The next step's
 // fragments are loaded while those of this step are multiplied. Bound by the rate of mma.sync: 622
 // TFLOP/s on an H200, where cuBLAS reaches 820 by Hopper's own instructions.
-#include <type_traits>
-
 #include "kernels/gemm/launch.cuh"
 #include "kernels/gemm/tensor.hpp"
 #include "kernels/gemm/tensor_tiles.cuh"
@@ -15,22 +13,6 @@ namespace warpgauge::kernels {
 inline constexpr unsigned mma_m = 16;
 inline constexpr unsigned mma_n = 8;
 inline constexpr unsigned mma_k = 16;
-
-template <class T>
-__device__ inline void multiply_add(float (&sums)[4], const unsigned (&a)[4],
-                                    const unsigned (&b)[2]) {
-  if constexpr (std::is_same_v<T, __nv_bfloat16>) {
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
-        "{%8, %9}, {%0, %1, %2, %3};"
-        : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-  } else {
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
-        "{%8, %9}, {%0, %1, %2, %3};"
-        : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-  }
-}
 
 template <class T, class Tile, bool WholeChunks>
 __global__ __launch_bounds__(Tile::threads, Tile::blocks_per_sm) void gemm_mma_sync_kernel(
@@ -96,7 +78,7 @@ __global__ __launch_bounds__(Tile::threads, Tile::blocks_per_sm) void gemm_mma_s
 #pragma unroll
       for (unsigned j = 0; j < columns; ++j) {
         const unsigned(&pair)[4] = b_fragments[set][j / 2];
-        multiply_add<T>(sums[i][j], a_fragments[set][i], {pair[j % 2 * 2], pair[j % 2 * 2 + 1]});
+        multiply_matrices<T>(sums[i][j], a_fragments[set][i], pair[j % 2 * 2], pair[j % 2 * 2 + 1]);
       }
     }
   };

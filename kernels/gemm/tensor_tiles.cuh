@@ -12,6 +12,7 @@
 
 #include "kernels/gemm/arguments.hpp"
 #include "kernels/gemm/copies.cuh"
+#include "kernels/matrix_fragments.cuh"
 
 namespace warpgauge::kernels {
 
@@ -114,37 +115,6 @@ __device__ inline void store_chunk(T* matrix, std::size_t rows, std::size_t colu
       }
     }
   }
-}
-
-/// Two 32-bit results, each rounded to T, in one word: the first in the lower half.
-template <class T>
-__device__ inline unsigned round_two(float low, float high) {
-  unsigned packed = 0;
-  if constexpr (std::is_same_v<T, __nv_bfloat16>) {
-    const __nv_bfloat162 two = __floats2bfloat162_rn(low, high);
-    std::memcpy(&packed, &two, sizeof(packed));
-  } else {
-    const __half2 two = __floats2half2_rn(low, high);
-    std::memcpy(&packed, &two, sizeof(packed));
-  }
-  return packed;
-}
-
-/// Loads four 8 x 8 matrices of 16-bit elements (or 8 x 4 of 32 bits) from shared memory. Lane i
-/// gives the address of row i % 8 of matrix i / 8.
-__device__ inline void load_matrices(unsigned (&to)[4], unsigned row_address) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-               : "r"(row_address)
-               : "memory");
-}
-
-/// The same for 16-bit elements, with each matrix transposed.
-__device__ inline void load_matrices_transposed(unsigned (&to)[4], unsigned row_address) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-               : "r"(row_address)
-               : "memory");
 }
 
 /// A tile of C: its row and column, counted in tiles.

@@ -6,6 +6,7 @@
 #include <warpgauge/cuda/arguments.hpp>
 #include <warpgauge/cuda/check.hpp>
 #include "kernels/gemm/arguments.hpp"
+#include "kernels/matrix_fragments.cuh"
 #include "kernels/quantized/int4_arguments.hpp"
 
 #include <cstring>
@@ -37,15 +38,6 @@ __device__ inline unsigned two_weights(unsigned word, unsigned pair) {
   unsigned weights = 0;
   std::memcpy(&weights, &two, sizeof(weights));
   return weights;
-}
-
-/// d[16 columns, 8 rows] += weights[16, 16 terms] a[16 terms, 8 rows].
-__device__ inline void multiply_weights(float (&d)[4], const unsigned (&weights)[4], unsigned a0,
-                                        unsigned a1) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
-      "{%8, %9}, {%0, %1, %2, %3};"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-      : "r"(weights[0]), "r"(weights[1]), "r"(weights[2]), "r"(weights[3]), "r"(a0), "r"(a1));
 }
 
 /// Lane 4 g + t has the weights of columns g and g + 8 and the terms 16 t to 16 t + 15 of each half
@@ -110,8 +102,9 @@ __global__ __launch_bounds__(int4_threads, Tile::blocks_per_sm) void int4_gemm_m
                                       two_weights(word, 2), two_weights(word, 3)};
 #pragma unroll
             for (unsigned of_rows = 0; of_rows < Tile::rows; ++of_rows) {
-              multiply_weights(products[piece][of_rows], weights, terms[of_rows][step * 2],
-                               terms[of_rows][step * 2 + 1]);
+              multiply_matrices<__nv_bfloat16>(products[piece][of_rows], weights,
+                                               terms[of_rows][step * 2],
+                                               terms[of_rows][step * 2 + 1]);
             }
           }
         }
