@@ -41,11 +41,7 @@ __global__ __launch_bounds__(Shape::threads, Shape::least_blocks_per_sm) void rm
       __pipeline_commit();
     }
     uint4 held[Shape::vectors];
-#pragma unroll
-    for (unsigned j = 0; j < Shape::vectors; ++j) {
-      held[j] = first + j * Shape::step < row_vectors ? __ldcs(from + j * Shape::step)
-                                                      : make_uint4(0, 0, 0, 0);
-    }
+    hold_row<Shape>(held, from, first, row_vectors);
     if constexpr (adds) {
       __pipeline_wait_prior(0);
 #pragma unroll

@@ -22,11 +22,7 @@ __global__ __launch_bounds__(Shape::threads, Shape::least_blocks_per_sm) void la
     const uint4* const from = reinterpret_cast<const uint4*>(in) + row * row_vectors + first;
     uint4* const to = reinterpret_cast<uint4*>(out) + row * row_vectors + first;
     uint4 held[Shape::vectors];
-#pragma unroll
-    for (unsigned j = 0; j < Shape::vectors; ++j) {
-      held[j] = first + j * Shape::step < row_vectors ? __ldcs(from + j * Shape::step)
-                                                      : make_uint4(0, 0, 0, 0);
-    }
+    hold_row<Shape>(held, from, first, row_vectors);
     float sum = 0;
 #pragma unroll
     for (unsigned j = 0; j < Shape::vectors; ++j) {

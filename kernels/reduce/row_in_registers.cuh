@@ -71,6 +71,17 @@ __device__ uint4 nothing() {
   return make_uint4(word, word, word, word);
 }
 
+/// Reads this thread's vectors of a row, `from` and at steps of Shape::step; those past the row's
+/// end become `past`. Nothing reads a row twice, so it does not stay in the caches.
+template <class Shape>
+__device__ void hold_row(uint4 (&held)[Shape::vectors], const uint4* from, unsigned first,
+                         unsigned row_vectors, uint4 past = make_uint4(0, 0, 0, 0)) {
+#pragma unroll
+  for (unsigned j = 0; j < Shape::vectors; ++j) {
+    held[j] = first + j * Shape::step < row_vectors ? __ldcs(from + j * Shape::step) : past;
+  }
+}
+
 __device__ inline uint4 pack(const float (&x)[4]) {
   return make_uint4(__float_as_uint(x[0]), __float_as_uint(x[1]), __float_as_uint(x[2]),
                     __float_as_uint(x[3]));

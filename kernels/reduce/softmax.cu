@@ -18,11 +18,7 @@ __global__ __launch_bounds__(Shape::threads, Shape::least_blocks_per_sm) void so
     const uint4* const from = reinterpret_cast<const uint4*>(in) + row * row_vectors + first;
     uint4* const to = reinterpret_cast<uint4*>(out) + row * row_vectors + first;
     uint4 held[Shape::vectors];
-#pragma unroll
-    for (unsigned j = 0; j < Shape::vectors; ++j) {
-      held[j] =
-          first + j * Shape::step < row_vectors ? __ldcs(from + j * Shape::step) : nothing<T>();
-    }
+    hold_row<Shape>(held, from, first, row_vectors, nothing<T>());
     float largest = -INFINITY;
 #pragma unroll
     for (unsigned j = 0; j < Shape::vectors; ++j) {
