@@ -16,19 +16,6 @@
 namespace warpgauge::kernels {
 namespace {
 
-void check_cublas(const char* call, cublasStatus_t status) {
-  if (status != CUBLAS_STATUS_SUCCESS) {
-    throw std::runtime_error(std::string(call) + ": " + cublasGetStatusName(status) + ": " +
-                             cublasGetStatusString(status));
-  }
-}
-
-cublasHandle_t create_handle() {
-  cublasHandle_t handle = nullptr;
-  check_cublas("cublasCreate", cublasCreate(&handle));
-  return handle;
-}
-
 template <class T>
 constexpr cudaDataType_t cuda_type() = delete;
 template <>
@@ -46,17 +33,39 @@ constexpr cudaDataType_t cuda_type<__nv_bfloat16>() {
 
 }  // namespace
 
-void CublasGemm::DestroyHandle::operator()(cublasContext* handle) const noexcept {
+void DestroyCublas::operator()(cublasContext* handle) const noexcept {
   const cublasStatus_t status = cublasDestroy(handle);
   if (status != CUBLAS_STATUS_SUCCESS) {
     std::fprintf(stderr, "warpgauge: cublasDestroy: %s\n", cublasGetStatusString(status));
   }
 }
 
+CublasHandle create_cublas() {
+  cublasHandle_t handle = nullptr;
+  check_cublas("cublasCreate", cublasCreate(&handle));
+  return CublasHandle(handle);
+}
+
+void check_cublas(const char* call, int status) {
+  if (status != CUBLAS_STATUS_SUCCESS) {
+    const auto reported = static_cast<cublasStatus_t>(status);
+    throw std::runtime_error(std::string(call) + ": " + cublasGetStatusName(reported) + ": " +
+                             cublasGetStatusString(reported));
+  }
+}
+
+void use_cublas(const CublasHandle& handle, DeviceArray<std::byte>& workspace,
+                cudaStream_t stream) {
+  // The workspace comes second, because cublasSetStream restores cuBLAS's own pool.
+  check_cublas("cublasSetStream", cublasSetStream(handle.get(), stream));
+  check_cublas("cublasSetWorkspace",
+               cublasSetWorkspace(handle.get(), workspace.data(), workspace.size_bytes()));
+}
+
 CublasGemm::CublasGemm(std::size_t workspace_bytes, FloatProducts floats)
     : floats_(floats),
       workspace_(require_workspace("CublasGemm", workspace_bytes)),
-      handle_(create_handle()) {
+      handle_(create_cublas()) {
   // Leaves float at its default. Split sums of 16-bit types would otherwise be added in 16 bits.
   check_cublas("cublasSetMathMode",
                cublasSetMathMode(handle_.get(), CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION));
@@ -82,10 +91,7 @@ void CublasGemm::batched(const T* a, const T* b, T* c, GemmShape shape, std::siz
   const auto elements = [](int rows, int columns) {
     return static_cast<long long>(rows) * static_cast<long long>(columns);
   };
-  // The workspace comes second, because cublasSetStream restores cuBLAS's own pool.
-  check_cublas("cublasSetStream", cublasSetStream(handle_.get(), stream));
-  check_cublas("cublasSetWorkspace",
-               cublasSetWorkspace(handle_.get(), workspace_.data(), workspace_.size_bytes()));
+  use_cublas(handle_, workspace_, stream);
   const float one = 1;
   const float zero = 0;
   constexpr cudaDataType_t type = cuda_type<T>();

@@ -7,12 +7,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 
 #include <warpgauge/cuda/device_array.hpp>
-
-struct cublasContext;  // what cublasHandle_t points to; spares every reader cuBLAS's headers
+#include "kernels/gemm/cublas_handle.hpp"
 
 namespace warpgauge::kernels {
 
@@ -71,13 +69,9 @@ class CublasGemm {
                cudaStream_t stream);
 
  private:
-  struct DestroyHandle {  // logs a failure to stderr: a destructor must not throw
-    void operator()(cublasContext* handle) const noexcept;
-  };
-
   FloatProducts floats_;
   DeviceArray<std::byte> workspace_;  // before handle_: freed after it
-  std::unique_ptr<cublasContext, DestroyHandle> handle_;
+  CublasHandle handle_;
 };
 
 /// How B lies in memory.

@@ -4,7 +4,6 @@
 #include <cublas_v2.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <stdexcept>
 #include <string>
 
@@ -16,19 +15,6 @@ namespace warpgauge::kernels {
 namespace {
 
 constexpr const char* owner = "CublasGrouped";
-
-void check_cublas(const char* call, cublasStatus_t status) {
-  if (status != CUBLAS_STATUS_SUCCESS) {
-    throw std::runtime_error(std::string(call) + ": " + cublasGetStatusName(status) + ": " +
-                             cublasGetStatusString(status));
-  }
-}
-
-cublasHandle_t create_handle() {
-  cublasHandle_t handle = nullptr;
-  check_cublas("cublasCreate", cublasCreate(&handle));
-  return handle;
-}
 
 std::vector<std::int32_t> with_rows(GroupedShape shape, const std::vector<std::int32_t>& offsets) {
   if (offsets.size() != shape.experts + 1) {
@@ -76,13 +62,6 @@ __global__ void grouped_addresses_kernel(GroupedInputs<__nv_bfloat16> inputs, __
   }
 }
 
-void CublasGrouped::DestroyHandle::operator()(cublasContext* handle) const noexcept {
-  const cublasStatus_t status = cublasDestroy(handle);
-  if (status != CUBLAS_STATUS_SUCCESS) {
-    std::fprintf(stderr, "warpgauge: cublasDestroy: %s\n", cublasGetStatusString(status));
-  }
-}
-
 CublasGrouped::CublasGrouped(GroupedShape shape, std::vector<std::int32_t> offsets)
     : shape_(shape),
       experts_(with_rows(shape, offsets)),
@@ -97,7 +76,7 @@ CublasGrouped::CublasGrouped(GroupedShape shape, std::vector<std::int32_t> offse
       b_(experts_.size()),
       c_(experts_.size()),
       workspace_(CublasGemm::default_workspace_bytes),
-      handle_(create_handle()) {}
+      handle_(create_cublas()) {}
 
 void CublasGrouped::operator()(GroupedInputs<__nv_bfloat16> inputs, __nv_bfloat16* c,
                                cudaStream_t stream) {
@@ -110,10 +89,7 @@ void CublasGrouped::operator()(GroupedInputs<__nv_bfloat16> inputs, __nv_bfloat1
   grouped_addresses_kernel<<<blocks_for(owner, count, threads), threads, 0, stream>>>(
       inputs, c, shape_, experts_on_device_.data(), count, a_.data(), b_.data(), c_.data());
   WARPGAUGE_CHECK(cudaGetLastError());
-  // The workspace comes second, because cublasSetStream restores cuBLAS's own pool.
-  check_cublas("cublasSetStream", cublasSetStream(handle_.get(), stream));
-  check_cublas("cublasSetWorkspace",
-               cublasSetWorkspace(handle_.get(), workspace_.data(), workspace_.size_bytes()));
+  use_cublas(handle_, workspace_, stream);
   // cuBLAS is column-major: it computes C^T[n,rows] = B^T[n,k] * A^T[k,rows] of each expert.
   const std::vector<cublasOperation_t> as_is(count, CUBLAS_OP_N);
   check_cublas("cublasGemmGroupedBatchedEx",

@@ -2,13 +2,11 @@
 // Grouped GEMM by cuBLAS, which needs to know on the host how many rows each expert has.
 #pragma once
 
-#include <memory>
 #include <vector>
 
 #include <warpgauge/cuda/device_array.hpp>
+#include "kernels/gemm/cublas_handle.hpp"
 #include "kernels/grouped/grouped.hpp"
-
-struct cublasContext;  // what cublasHandle_t points to; spares every reader cuBLAS's headers
 
 namespace warpgauge::kernels {
 
@@ -26,10 +24,6 @@ class CublasGrouped {
   void operator()(GroupedInputs<__nv_bfloat16> inputs, __nv_bfloat16* c, cudaStream_t stream);
 
  private:
-  struct DestroyHandle {  // logs a failure to stderr: a destructor must not throw
-    void operator()(cublasContext* handle) const noexcept;
-  };
-
   GroupedShape shape_;
   std::vector<std::int32_t> experts_;  ///< those with rows
   std::vector<int> rows_;              ///< of each of them
@@ -40,7 +34,7 @@ class CublasGrouped {
   DeviceArray<const void*> a_, b_;
   DeviceArray<void*> c_;
   DeviceArray<std::byte> workspace_;  // before handle_: freed after it
-  std::unique_ptr<cublasContext, DestroyHandle> handle_;
+  CublasHandle handle_;
 };
 
 }  // namespace warpgauge::kernels
