@@ -272,10 +272,10 @@ def test_what_is_over_the_budget_is_not_looked_into(
     monkeypatch.setattr(explain, "BUDGET_S", 0.0)
     verdicts = explained(clone)
     reasons = [
-        one["why"]["paragraph"] for one in verdicts.values() if one["outcome"] == "REGRESSION"
+        row["why"]["paragraph"] for row in verdicts.values() if row["outcome"] == "REGRESSION"
     ]
     assert reasons
-    assert all("explanations are used up" in one for one in reasons)
+    assert all("explanations are used up" in reason for reason in reasons)
 
 
 def test_a_fault_on_the_way_changes_no_verdict(

@@ -270,8 +270,8 @@ def changed(base: tuple[Counters, Counters], stalls: Counters, **counts: float) 
 def sides(before: Counters, after: Counters, seed: int) -> Sides:
     """Evidence of two device rows, with the scatter of two profiles."""
     base, candidate = (
-        Evidence(one["time"], counters=one, device={"kernel f": Call(1.0, one["time"])})
-        for one in (before, after)
+        Evidence(row["time"], counters=row, device={"kernel f": Call(1.0, row["time"])})
+        for row in (before, after)
     )
     return both(base, candidate, seed)
 
@@ -470,8 +470,8 @@ def test_only_the_code_tells_of_unrolling() -> None:
 def test_evidence_is_judged_again_as_it_was() -> None:
     for pair in (PLANTED["added_wait"], PLANTED["bank_conflicts"]):
         read = [
-            msgspec.convert(json.loads(msgspec.json.encode(one, enc_hook=dict)), Evidence)
-            for one in pair
+            msgspec.convert(json.loads(msgspec.json.encode(side, enc_hook=dict)), Evidence)
+            for side in pair
         ]
         assert read == [*pair]
 

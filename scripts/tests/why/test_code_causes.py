@@ -62,7 +62,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Sides:
 def named(both: Sides, kernel: str) -> list[str]:
     before, after = (Evidence(1.0, code={kernel: side[kernel]}) for side in both)
     found = explanation("a/b", before, after, 0.3)
-    assert {one.words for one in found.causes} <= {row.cause for row in found.table}
+    assert {cause.words for cause in found.causes} <= {row.cause for row in found.table}
     return [one.key for one in found.causes]
 
 

@@ -51,7 +51,7 @@ def test_the_trace_of_a_side_is_evidence(tmp_path: Path) -> None:
     found, missing = gathered(tmp_path, process(NAME, replays=5), Clock.DEVICE)
     assert found.calls
     assert found.device
-    assert any(one.startswith("The base is not counted: ") for one in missing)
+    assert any(text.startswith("The base is not counted: ") for text in missing)
 
 
 def test_an_isolated_program_is_traced_but_not_profiled() -> None:

@@ -87,12 +87,12 @@ def explanation(
     weighed = [cause for cause in found if cause.seconds is not None]
     counted, called = is_counted(before, after), host_causes.host_calls(before, after) is not None
     named, left = _shared_out(weighed, longer)
-    unknown = [one for one in found if one.seconds is None]
+    unknown = [cause for cause in found if cause.seconds is None]
     # More calls cost time, however little of it a trace shows.
     if host_causes.makes_more_calls(before, after):
-        unknown += (one for one in weighed if "added" in one.key)
+        unknown += (cause for cause in weighed if "added" in cause.key)
     for cause in unknown:
-        if cause.key not in {one.key for one in named}:
+        if cause.key not in {its.key for its in named}:
             named.append(cause)
     # What differs in the launch may begin the words of what it did.
     said = {cause.words for cause in named}

@@ -264,7 +264,7 @@ def _match_loops(
     gone, come = [*before.main_loops], []
     for loop in after.main_loops:
         # Other lines may have moved it; the remainder of an unrolled loop is shorter.
-        alike = [one for one in gone if before.work[one].keys() & after.work[loop].keys()]
+        alike = [old for old in gone if before.work[old].keys() & after.work[loop].keys()]
         if not alike:
             come.append(loop)
             continue

@@ -86,7 +86,7 @@ def evidence(
         code = tried("disassembled", partial(side.code, [*names][:_MOST_KERNELS]))
         whole = code is not None and len(code) == len(set(map(cubins.stable_name, names)))
         found = replace(found, code=code, code_is_whole=whole)
-        kernels = kernels or sum(one.count for one in names.values())
+        kernels = kernels or sum(kernel.count for kernel in names.values())
     return replace(found, counters=tried("counted", partial(side.counted, kernels)))
 
 
@@ -179,7 +179,7 @@ def by_environment(
         remark += ", and nothing that is recorded of the environment: measure again."
     else:
         remark += f". What differs is the environment: {', '.join(one.key for one in differs)}."
-        axes = {one.key: _axis(one) for one in differs}
+        axes = {its.key: _axis(its) for its in differs}
         tested = dict.fromkeys(filter(None, axes.values()))
         tests = [shlex.join([*words, "--axis", axis]) for axis in tested]
         commands = [f"scripts/warpgauge explain {test}" for test in tests]

@@ -77,14 +77,14 @@ def host_causes(before: Evidence, after: Evidence) -> Iterator[Cause]:
     # A call that replaces another costs no more than the sides differ. (A wait that occurs as often
     # as before is left out: it is shorter if the host reaches it later.)
     longer = _moved(*both, {*both[0], *both[1]} - _usual_waits(*both)).seconds
-    for one in _of_calls(*both):
-        seconds = one.seconds or 0.0
-        yield replace(one, seconds=min(seconds, longer) if "added" in one.key else seconds)
+    for cause in _of_calls(*both):
+        seconds = cause.seconds or 0.0
+        yield replace(cause, seconds=min(seconds, longer) if "added" in cause.key else seconds)
 
 
 def _usual_waits(old: Calls, new: Calls) -> set[str]:
     """Return the waits that are no more than before."""
-    return {one for one in {*old, *new} if _WAIT.match(one) and not _moved(old, new, [one]).is_more}
+    return {its for its in {*old, *new} if _WAIT.match(its) and not _moved(old, new, [its]).is_more}
 
 
 def makes_more_calls(before: Evidence, after: Evidence) -> bool:

@@ -111,13 +111,13 @@ def key_averages(trace: Sequence[Activity]) -> tuple[Calls, Calls, str]:
     That is the batches timed by the host's clock, else the measuring phase; without such a range,
     "", the whole process. Device work belongs to the call that issued it.
     """
-    host, device = outermost_calls(trace), [one for one in trace if one.kind in DEVICE]
+    host, device = outermost_calls(trace), [its for its in trace if its.kind in DEVICE]
     around = ranges(trace, BATCH) or ranges(trace, MEASURE)
     if around:
         host, device = inside(around, host), device_work(around, trace)
     work = ((one.work, one) for one in device if not _ENGINE.match(one.name))
     scope = around[0].name if around else ""
-    return totals(work), totals((one.call, one) for one in host), scope
+    return totals(work), totals((its.call, its) for its in host), scope
 
 
 def print_table(trace: Sequence[Activity], console: Console) -> None:
