@@ -173,4 +173,20 @@ void capture_and_replay(cudaStream_t stream, const Launch& launch) {
   WARPGAUGE_CHECK(cudaStreamSynchronize(stream));
 }
 
+/// Expects launch(c), which sends to the stream, to write each of `expected`, rounded to T:
+/// launched and captured.
+template <class T, class Launch>
+void expect_rounded(cudaStream_t stream, std::vector<double> expected, const Launch& launch) {
+  for (double& value : expected) {
+    value = static_cast<double>(static_cast<T>(value));
+  }
+  GuardedOutput<T> direct(expected.size());
+  GuardedOutput<T> replayed(expected.size());
+  launch(direct.data());
+  WARPGAUGE_CHECK(cudaStreamSynchronize(stream));
+  expect_same(direct.values(), expected);
+  capture_and_replay(stream, [&] { launch(replayed.data()); });
+  expect_same(replayed.values(), expected);
+}
+
 }  // namespace warpgauge::kernels

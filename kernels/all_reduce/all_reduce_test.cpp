@@ -108,13 +108,72 @@ class AllReduceTest : public DeviceTest {
         const cudaStream_t stream = all[rank]->stream.get();
         all[rank]->graph.emplace(Graph::capture(stream, [&] { launch(rank); }), stream);
       });
-      // Flags that a call leaves must not let the next one pass.
       for (int round = 0; round < 2; ++round) {
         expect_sums_by(all, launch);
         expect_sums_by(all,
                        [&](unsigned rank) { all[rank]->graph->launch(all[rank]->stream.get()); });
       }
     }
+  }
+
+  /// Calls follow each other without the host: a rank renews its input before its call, though
+  /// others may still be in the one before, and loses it right after. Another rank is the last in
+  /// each call, so that whoever does not wait for it adds up what is not there yet, or not any
+  /// more.
+  template <class T>
+  void expect_no_overtaking(const AllReduceWay<T>& way) const {
+    SCOPED_TRACE(way.name);
+    constexpr unsigned ranks = 4;
+    constexpr unsigned calls = 4;
+    constexpr std::size_t count = 72;
+    struct Queue {
+      Queue() : inputs(calls * count), results(calls * count) {}
+      DeviceArray<T> inputs, results;
+    };
+    Ranks<T> all;
+    std::vector<std::unique_ptr<Queue>> queues;
+    std::vector<double> expected(calls * count);
+    AllReduce<T> call{};
+    call.ranks = ranks;
+    call.count = count;
+    for_each(ranks, [&](unsigned rank) {
+      all.push_back(std::make_unique<Rank<T>>(count));
+      queues.push_back(std::make_unique<Queue>());
+      all[rank]->renew(rank);
+      const auto values = random_values_as<T>(calls * count, rank + 1);
+      queues[rank]->inputs = DeviceArray<T>(values);
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        expected[i] += static_cast<double>(values[i]);
+      }
+      warpgauge::detail::delay(0, all[rank]->stream.get());  // loads it
+      all[rank]->stream.synchronize();
+      call.inputs[rank] = all[rank]->input.data();
+      call.outputs[rank] = all[rank]->output.data();
+      call.flags[rank] = all[rank]->flags.data();
+      call.inboxes[rank] = all[rank]->inbox.data();
+    });
+    const auto copy = [](T* to, const T* from, cudaStream_t stream) {
+      WARPGAUGE_CHECK(cudaMemcpyAsync(to, from, count * sizeof(T), cudaMemcpyDefault, stream));
+    };
+    for (unsigned i = 0; i < calls; ++i) {
+      for_each(ranks, [&](unsigned rank) {
+        const cudaStream_t stream = all[rank]->stream.get();
+        AllReduce<T> own = call;
+        own.rank = rank;
+        warpgauge::detail::delay((rank + i) % ranks * 1'000'000, stream);
+        copy(all[rank]->input.data(), queues[rank]->inputs.data() + i * count, stream);
+        way.launch(own, stream);
+        WARPGAUGE_CHECK(
+            cudaMemsetAsync(all[rank]->input.data(), 0xFF, count * sizeof(T), stream));  // NaN
+        copy(queues[rank]->results.data() + i * count, all[rank]->output.data(), stream);
+      });
+    }
+    for_each(ranks, [&](unsigned rank) { all[rank]->stream.synchronize(); });
+    for_each(ranks, [&](unsigned rank) {
+      SCOPED_TRACE(rank);
+      expect_within(queues[rank]->results.download(all[rank]->stream.get()), expected,
+                    [](double value) { return 1e-6 + unit_roundoff<T> * std::abs(value); });
+    });
   }
 
   /// Calls use(rank), with its device current.
@@ -172,6 +231,15 @@ TEST_F(AllReduceTest, AsManyElementsAsAreFlaggedAreAddedUpOnAllRanks) {
 TEST_F(AllReduceTest, ManyElementsAreAddedUpOnAllRanks) {
   constexpr std::size_t packs_of_a_rank = all_reduce_blocks * 512;  // threads
   expect_sums<float>(2, 2 * 4 * (packs_of_a_rank + 100));
+}
+
+TEST_F(AllReduceTest, NoRankOvertakesAnother) {
+  for (const AllReduceWay<float>& way : all_reduce_ways<float>) {
+    expect_no_overtaking(way);
+  }
+  for (const AllReduceWay<__nv_bfloat16>& way : all_reduce_ways<__nv_bfloat16>) {
+    expect_no_overtaking(way);
+  }
 }
 
 // One rank alone adds nothing, and waits for nobody.

@@ -25,10 +25,10 @@ using bf16 = __nv_bfloat16;
 using Values = std::vector<bf16>;
 
 /// Batch, length, heads, kv_heads: one key; edges on both sides of 32, 64 and 128 queries or keys;
-/// several tiles, not whole; more tiles than multiprocessors, so that a block has several.
+/// several tiles, not whole; more tiles than multiprocessors, so that a block has three or more.
 constexpr std::size_t sizes[][4] = {{1, 1, 1, 1},    {2, 31, 2, 1},  {1, 64, 3, 3},  {1, 65, 2, 2},
                                     {2, 127, 4, 2},  {1, 128, 2, 1}, {3, 129, 2, 2}, {1, 300, 6, 2},
-                                    {1, 1000, 1, 1}, {1, 193, 70, 7}};
+                                    {1, 1000, 1, 1}, {3, 193, 70, 7}};
 
 /// Calls body(shape) for all sizes, both head sizes, and both kinds of attention.
 template <class Body>

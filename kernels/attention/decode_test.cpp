@@ -100,8 +100,9 @@ struct Decoded {
   std::optional<DeviceArray<std::int32_t>> table, lengths;
 };
 
-/// One key; less and more than a tile, a round of warps and a page; more blocks than the GPU runs
-/// at once; groups of 1, 4 and 16 queries; sequences of different length.
+/// One key; less and more than a tile, a round of warps and a page; so many pairs of a sequence and
+/// a kv head that none is split, and each warp goes around its ring; groups of 1, 4 and 16 queries;
+/// sequences of different length.
 std::vector<Decoded> cases(float sharpness) {
   std::vector<Decoded> all;
   for (const std::size_t d : {64, 128}) {
@@ -111,8 +112,9 @@ std::vector<Decoded> cases(float sharpness) {
     all.emplace_back(DecodeShape{2, 32, 2, d, 64, 40}, std::vector<std::int32_t>{2560, 1001},
                      sharpness);
     all.emplace_back(DecodeShape{1, 2, 2, d, 128, 65}, std::vector<std::int32_t>{8193}, sharpness);
-    all.emplace_back(DecodeShape{40, 32, 8, d, 16, 3}, std::vector<std::int32_t>(40, 40),
-                     sharpness);
+    std::vector<std::int32_t> lengths(40, 601);
+    lengths[1] = 17;
+    all.emplace_back(DecodeShape{40, 32, 8, d, 16, 40}, lengths, sharpness);
   }
   return all;
 }

@@ -2,8 +2,8 @@
 // Products that start before the kernel before them has ended read what that kernel writes last.
 #include <functional>
 
-#include "kernels/device_test.hpp"
 #include "kernels/gemm/hopper/hopper.hpp"
+#include "kernels/hopper/wgmma_test.hpp"
 
 namespace warpgauge::kernels {
 
@@ -28,15 +28,8 @@ __global__ void write_late(const T* from, T* to, std::size_t count) {
 
 namespace {
 
-class DependentLaunchTest : public DeviceTest {
+class DependentLaunchTest : public WgmmaTest {
  protected:
-  void SetUp() override {
-    DeviceTest::SetUp();
-    if (!IsSkipped() && !has_wgmma()) {
-      GTEST_SKIP() << "wgmma needs compute capability 9.0";
-    }
-  }
-
   template <class In, class Out>
   using Product = std::function<void(const In*, const In*, Out*, GemmShape, cudaStream_t)>;
 

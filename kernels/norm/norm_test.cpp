@@ -20,9 +20,8 @@ constexpr double sums = 256 * u;
 const std::vector<RowsShape> shapes = {{1, 8},    {7, 1000}, {9, 1024},  {3, 2048},  {5, 4096},
                                        {3, 5000}, {3, 8192}, {3, 16384}, {2, 20000}, {2, 32768}};
 
-/// More rows than a GPU of 132 SMs holds at once: of either type where a warp has a row, of float
-/// where a block or a cluster has one.
-const std::vector<RowsShape> many_rows = {{9001, 32}, {140, 8192}, {36, 32768}};
+/// More rows than a GPU of up to 148 SMs holds at once: a warp, a block or a cluster a row.
+const std::vector<RowsShape> many_rows = {{9001, 32}, {300, 8192}, {100, 32768}};
 
 /// A matrix or row on the device, and its values in double precision.
 template <class T>

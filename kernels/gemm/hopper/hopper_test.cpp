@@ -9,7 +9,7 @@
 
 #include <warpgauge/cuda/elements.hpp>
 #include <warpgauge/cuda/seeded_data.hpp>
-#include "kernels/device_test.hpp"
+#include "kernels/hopper/wgmma_test.hpp"
 
 namespace warpgauge::kernels {
 namespace {
@@ -49,15 +49,8 @@ auto launch_of(GemmWgmmaStreamK<T>& gemm) {
   return [&gemm](const T* a, const T* b, T* c, cudaStream_t stream) { gemm(a, b, c, stream); };
 }
 
-class GemmWgmmaTest : public DeviceTest {
+class GemmWgmmaTest : public WgmmaTest {
  protected:
-  void SetUp() override {
-    DeviceTest::SetUp();
-    if (!IsSkipped() && !has_wgmma()) {
-      GTEST_SKIP() << "wgmma needs compute capability 9.0";
-    }
-  }
-
   /// Runs each rung on inputs(n, seed), launched and captured, and calls
   /// expect(results, reference results, shape) for each.
   template <class T, class Expect>
