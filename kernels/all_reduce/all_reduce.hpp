@@ -25,7 +25,7 @@ struct FlaggedWords {
 };
 
 /// Per rank: those of two calls, of each rank.
-inline constexpr std::size_t all_reduce_inbox = 2 * most_ranks * most_flagged_bytes / 8;
+inline constexpr std::size_t all_reduce_inbox = most_flagged_bytes / 8 * 2 * most_ranks;
 
 /// The call of one rank. The arrays have an element for each rank, in memory that all ranks can
 /// access: their own or, with peer access, a peer's.

@@ -134,8 +134,8 @@ template <class Value>
 void set_attribute(cublasLtMatmulDesc_t operation, cublasLtMatmulDescAttributes_t attribute,
                    const Value& value) {
   check_lt("cublasLtMatmulDescSetAttribute",
-           cublasLtMatmulDescSetAttribute(operation, attribute, static_cast<const void*>(&value),
-                                          sizeof(value)));
+           cublasLtMatmulDescSetAttribute(operation, attribute,
+                                          reinterpret_cast<const void*>(&value), sizeof(value)));
 }
 
 /// cuBLASLt's A is our B.

@@ -38,11 +38,12 @@ struct Int4Place {
 __host__ __device__ inline Int4Place int4_place(std::size_t k, std::size_t column,
                                                 std::size_t k_extent) {
   const std::size_t piece = column / 16 * (k_extent / int4_group) + k / int4_group;
-  const auto term = static_cast<unsigned>(k % int4_group);
-  const auto in_piece = static_cast<unsigned>(column % 16);
-  const unsigned lane = in_piece % 8 * 4 + term % 64 / 16;
-  const unsigned nibble = in_piece / 8 + term % 4 / 2 * 2 + term % 2 * 4;
-  return {piece * 256 + term / 64 * 128 + lane * 4 + term % 16 / 4, nibble * 4};
+  const std::size_t term = k % int4_group;
+  const std::size_t in_piece = column % 16;
+  const std::size_t lane = in_piece % 8 * 4 + term % 64 / 16;
+  const std::size_t nibble = in_piece / 8 + term % 4 / 2 * 2 + term % 2 * 4;
+  return {piece * 256 + term / 64 * 128 + lane * 4 + term % 16 / 4,
+          static_cast<unsigned>(nibble) * 4};
 }
 
 // All launchers below: k is a multiple of 128, n of 16. a is row-major [m,k], c [m,n]. Words, a and
