@@ -311,5 +311,33 @@ TEST_F(QuantisedNormTest, OnlyRowsOfZerosHaveNoScale) {
   EXPECT_EQ(scales_with(0).front(), 0);
 }
 
+// 448 / 2^-125 would be infinity.
+TEST_F(QuantisedNormTest, RowsOfTheSmallestNumbersKeepTheirProportions) {
+  using T = __nv_bfloat16;
+  constexpr RowsShape shape{1, 8};
+  std::vector<T> values(8, static_cast<T>(0.0F));
+  values[1] = static_cast<T>(0x1p-125F);
+  values[6] = static_cast<T>(-0x1p-126F);
+  const Matrix<T> x(values);
+  const Matrix<T> gamma(std::vector<T>(8, static_cast<T>(1.0F)));
+  DeviceArray<__nv_fp8_e4m3> out(8);
+  GuardedOutput<float> scales(1);
+  GuardedOutput<double> reference(8);
+  GuardedOutput<double> scales_reference(1);
+  rms_norm_e4m3(x.data(), gamma.data(), out.data(), scales.data(), shape, 1, stream());
+  rms_norm_e4m3_reference(x.data(), gamma.data(), reference.data(), shape, 0, 8, stream());
+  e4m3_scales_reference(x.data(), gamma.data(), scales_reference.data(), shape, 1, 0, 1, stream());
+  synchronize();
+  const std::vector<double> expected{0, 7, 0, 0, 0, 0, -3.5, 0};  // 448 / 2^6
+  std::vector<double> got;
+  for (const __nv_fp8_e4m3 value : out.download(stream())) {
+    got.push_back(static_cast<double>(static_cast<float>(value)));
+  }
+  expect_same(got, expected);
+  expect_same(reference.values(), expected);
+  expect_near(scales, {0x1p-119 / 448}, 0, 1e-6);
+  expect_near(scales_reference, {0x1p-119 / 448}, 0, 1e-10);
+}
+
 }  // namespace
 }  // namespace warpgauge::kernels
