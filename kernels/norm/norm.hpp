@@ -18,9 +18,10 @@ namespace warpgauge::kernels {
 // is rounded to T once. Matrices are of `shape`, gamma has an element per column, scales and means
 // one per row. Arrays are on the device, do not overlap, and those of T are aligned to 16 bytes.
 // Asynchronous on stream; can be captured into a graph. No rows or no columns: they do nothing,
-// whatever the pointers; dgamma and dbeta stay as they are. Throw std::invalid_argument for a null
-// or misaligned pointer, for rows that are not whole 16-byte vectors or longer than stated,
-// std::runtime_error for a refused launch or a device that is too old.
+// whatever the pointers; but without rows dgamma and dbeta become 0, the sum of nothing. Throw
+// std::invalid_argument for a null or misaligned pointer, for rows that are not whole 16-byte
+// vectors or longer than stated, std::runtime_error for a refused launch or a device that is too
+// old.
 //
 // RMS norm: out = x scale gamma with scale = 1 / sqrt(mean(x^2) + epsilon) of the row (Zhang and
 // Sennrich 2019, "Root mean square layer normalization").
