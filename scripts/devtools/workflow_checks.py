@@ -32,10 +32,10 @@ def checks(root: Path) -> list[Check]:
         given = [
             ("--builtin-schema", "vendor.github-workflows", workflows(root)),
             ("--builtin-schema", "vendor.github-actions", actions(root)),
-            ("--builtin-schema", "vendor.dependabot", _yaml(folder, "dependabot")),
+            ("--builtin-schema", "vendor.dependabot", _named(folder, "dependabot.yml")),
         ]
         if (schema := folder / "gpus.schema.json").exists():
-            given.append(("--schemafile", str(schema), sorted(folder.glob("**/gpus.json"))))
+            given.append(("--schemafile", str(schema), _named(root, "gpus.json")))
         return [[CHECK_JSONSCHEMA, *by, *map(str, files)] for *by, files in given if files]
 
     def shell() -> Sequence[Command]:
@@ -47,7 +47,7 @@ def checks(root: Path) -> list[Check]:
         return commands
 
     return [
-        Check("zizmor", lambda: [[*_ZIZMOR, f"--persona={one}", str(folder)] for one in _PERSONAS],
+        Check("zizmor", lambda: [[*_ZIZMOR, f"--persona={one}", str(root)] for one in _PERSONAS],
               root, ZIZMOR),
         Check("schemas", schemas, root, CHECK_JSONSCHEMA),
         Check("shellcheck", shell, _OURS, SHELLCHECK),
@@ -62,12 +62,12 @@ def _module(name: str, files: Sequence[Path]) -> Command:
 
 def workflows(root: Path) -> list[Path]:
     """Those of examples, too."""
-    return _yaml(root / ".github", "**/workflows/*")
+    return [path for path in _all_yaml(root) if path.parent.name == "workflows"]
 
 
 def actions(root: Path) -> list[Path]:
-    """The composite actions, wherever in .github they lie."""
-    return _yaml(root / ".github", "**/action")
+    """The composite actions, wherever they lie."""
+    return [path for path in _all_yaml(root) if path.stem == "action"]
 
 
 def shell_scripts(root: Path) -> list[Path]:
@@ -77,12 +77,16 @@ def shell_scripts(root: Path) -> list[Path]:
 
 def that_may_ignore(root: Path) -> list[Path]:
     """Where a finding of zizmor or shellcheck can be ignored."""
-    settings = _yaml(root, "zizmor")
-    return [*_yaml(root / ".github", "**/*"), *settings, *shell_scripts(root)]
+    settings = [path for path in _all_yaml(root) if path.stem in ("dependabot", "zizmor")]
+    return sorted({*workflows(root), *actions(root), *settings, *shell_scripts(root)})
 
 
-def _yaml(folder: Path, name: str) -> list[Path]:
-    return sorted(path for end in ("yml", "yaml") for path in folder.glob(f"{name}.{end}"))
+def _named(folder: Path, name: str) -> list[Path]:
+    return sorted(path for path in _files(folder) if path.name == name)
+
+
+def _all_yaml(root: Path) -> list[Path]:
+    return sorted(path for path in _files(root) if path.suffix in (".yml", ".yaml"))
 
 
 def _files(root: Path) -> Iterator[Path]:
