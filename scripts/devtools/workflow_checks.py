@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The checks by scripts/lint of workflows and of shell scripts, without a network."""
+"""The checks by scripts/lint of workflows, images and shell scripts, without a network."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from devtools.check_runner import Check, Command
-from devtools.tools import CHECK_JSONSCHEMA, SHELLCHECK, ZIZMOR
+from devtools.tools import CHECK_JSONSCHEMA, HADOLINT, SHELLCHECK, ZIZMOR
 
 _ZIZMOR = (ZIZMOR, "--offline", "--no-progress")
 # Neither finds everything that the other does.
@@ -38,6 +38,9 @@ def checks(root: Path) -> list[Check]:
             given.append(("--schemafile", str(schema), _named(root, "gpus.json")))
         return [[CHECK_JSONSCHEMA, *by, *map(str, files)] for *by, files in given if files]
 
+    def images() -> Sequence[Command]:
+        return [[HADOLINT, "--no-color", *map(str, _named(root, "Dockerfile"))]]
+
     def shell() -> Sequence[Command]:
         blocks = [*workflows(root), *actions(root)]
         commands = [_module("run_block_lint", blocks)] if blocks else []
@@ -50,6 +53,7 @@ def checks(root: Path) -> list[Check]:
         Check("zizmor", lambda: [[*_ZIZMOR, f"--persona={one}", str(root)] for one in _PERSONAS],
               root, ZIZMOR),
         Check("schemas", schemas, root, CHECK_JSONSCHEMA),
+        Check("hadolint", images, root, HADOLINT),
         Check("shellcheck", shell, _OURS, SHELLCHECK),
         Check("reasons", lambda: [_module("ignore_reasons", that_may_ignore(root))], _OURS,
               sys.executable),
