@@ -26,16 +26,24 @@ _FOREIGN = frozenset((".git", ".venv", "build", "__pycache__"))
 
 def checks(root: Path) -> list[Check]:
     """Of the tree at `root`."""
-    folder = root / ".github"
+    folder, folders = root / ".github", _folders(root)
 
     def schemas() -> Sequence[Command]:
         given = [
             ("--builtin-schema", "vendor.github-workflows", workflows(root)),
             ("--builtin-schema", "vendor.github-actions", actions(root)),
             ("--builtin-schema", "vendor.dependabot", _yaml(folder, "dependabot")),
+            ("--builtin-schema", "vendor.github-issue-forms", _forms(folder)),
+            (
+                "--builtin-schema",
+                "vendor.github-issue-config",
+                _yaml(folder / "ISSUE_TEMPLATE", "config"),
+            ),
+            ("--builtin-schema", "vendor.citation-file-format", sorted(root.glob("CITATION.cff"))),
         ]
         if (schema := folder / "gpus.schema.json").exists():
-            given.append(("--schemafile", str(schema), sorted(folder.glob("**/gpus.json"))))
+            listed = sorted(path for one in folders for path in one.glob("**/gpus.json"))
+            given.append(("--schemafile", str(schema), listed))
         return [[CHECK_JSONSCHEMA, *by, *map(str, files)] for *by, files in given if files]
 
     def shell() -> Sequence[Command]:
@@ -47,8 +55,8 @@ def checks(root: Path) -> list[Check]:
         return commands
 
     return [
-        Check("zizmor", lambda: [[*_ZIZMOR, f"--persona={one}", str(folder)] for one in _PERSONAS],
-              root, ZIZMOR),
+        Check("zizmor", lambda: [[*_ZIZMOR, f"--persona={one}", *map(str, folders)]
+                                 for one in _PERSONAS], root, ZIZMOR),
         Check("schemas", schemas, root, CHECK_JSONSCHEMA),
         Check("shellcheck", shell, _OURS, SHELLCHECK),
         Check("reasons", lambda: [_module("ignore_reasons", that_may_ignore(root))], _OURS,
@@ -60,9 +68,18 @@ def _module(name: str, files: Sequence[Path]) -> Command:
     return [sys.executable, "-m", f"devtools.{name}", *map(str, files)]
 
 
+def _folders(root: Path) -> list[Path]:
+    """Where workflows and actions lie: those of the tree, and those that others copy."""
+    return [folder for name in (".github", "examples") if (folder := root / name).is_dir()]
+
+
+def _forms(folder: Path) -> list[Path]:
+    return [path for path in _yaml(folder / "ISSUE_TEMPLATE", "*") if path.stem != "config"]
+
+
 def workflows(root: Path) -> list[Path]:
     """Those of examples, too."""
-    return _yaml(root / ".github", "**/workflows/*")
+    return [path for folder in _folders(root) for path in _yaml(folder, "**/workflows/*")]
 
 
 def actions(root: Path) -> list[Path]:
@@ -78,7 +95,8 @@ def shell_scripts(root: Path) -> list[Path]:
 def that_may_ignore(root: Path) -> list[Path]:
     """Where a finding of zizmor or shellcheck can be ignored."""
     settings = _yaml(root, "zizmor")
-    return [*_yaml(root / ".github", "**/*"), *settings, *shell_scripts(root)]
+    everywhere = [path for folder in _folders(root) for path in _yaml(folder, "**/*")]
+    return [*everywhere, *settings, *shell_scripts(root)]
 
 
 def _yaml(folder: Path, name: str) -> list[Path]:

@@ -43,7 +43,7 @@ class HostedJob:
         """Its outputs; `failed` tells how it ended."""
         self.folder.mkdir(parents=True, exist_ok=True)
         self.known |= {
-            "github.workspace": str(self.folder), "github.repository": "adopter/library",
+            "github.workspace": str(self.folder), "github.repository": "somebody/library",
             "job.workflow_repository": OURS, "job.workflow_sha": "0" * 40,
         }  # fmt: skip
         self._steps(job["steps"])

@@ -100,8 +100,8 @@ def jobs() -> list[Job]:
 
 
 def blocks() -> list[str]:
-    """The YAML that the adopter's page shows, for other repositories to copy."""
-    return _EXAMPLE.findall((GITHUB / "examples" / "adopter" / "README.md").read_text())
+    """The YAML that the page for other repositories shows, for them to copy."""
+    return _EXAMPLE.findall((GITHUB / "another-repository.md").read_text())
 
 
 def run_steps() -> list[Step]:
