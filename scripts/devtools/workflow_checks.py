@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The checks by scripts/lint of workflows and of shell scripts, without a network."""
+"""The checks by scripts/lint of workflows, images and shell scripts, without a network."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from devtools.check_runner import Check, Command
-from devtools.tools import CHECK_JSONSCHEMA, SHELLCHECK, ZIZMOR
+from devtools.tools import CHECK_JSONSCHEMA, HADOLINT, SHELLCHECK, ZIZMOR
 
 _ZIZMOR = (ZIZMOR, "--offline", "--no-progress")
 # Neither finds everything that the other does.
@@ -26,25 +26,27 @@ _FOREIGN = frozenset((".git", ".venv", "build", "__pycache__"))
 
 def checks(root: Path) -> list[Check]:
     """Of the tree at `root`."""
-    folder, folders = root / ".github", _folders(root)
+    folder = root / ".github"
 
     def schemas() -> Sequence[Command]:
         given = [
             ("--builtin-schema", "vendor.github-workflows", workflows(root)),
             ("--builtin-schema", "vendor.github-actions", actions(root)),
-            ("--builtin-schema", "vendor.dependabot", _yaml(folder, "dependabot")),
-            ("--builtin-schema", "vendor.github-issue-forms", _forms(folder)),
+            ("--builtin-schema", "vendor.dependabot", _named(folder, "dependabot.yml")),
+            ("--builtin-schema", "vendor.github-issue-forms", _forms(root)),
             (
                 "--builtin-schema",
                 "vendor.github-issue-config",
-                _yaml(folder / "ISSUE_TEMPLATE", "config"),
+                _named(folder / "ISSUE_TEMPLATE", "config.yml"),
             ),
-            ("--builtin-schema", "vendor.citation-file-format", sorted(root.glob("CITATION.cff"))),
+            ("--builtin-schema", "vendor.citation-file-format", _named(root, "CITATION.cff")),
         ]
         if (schema := folder / "gpus.schema.json").exists():
-            listed = sorted(path for one in folders for path in one.glob("**/gpus.json"))
-            given.append(("--schemafile", str(schema), listed))
+            given.append(("--schemafile", str(schema), _named(root, "gpus.json")))
         return [[CHECK_JSONSCHEMA, *by, *map(str, files)] for *by, files in given if files]
+
+    def images() -> Sequence[Command]:
+        return [[HADOLINT, "--no-color", *map(str, _named(root, "Dockerfile"))]]
 
     def shell() -> Sequence[Command]:
         blocks = [*workflows(root), *actions(root)]
@@ -55,9 +57,10 @@ def checks(root: Path) -> list[Check]:
         return commands
 
     return [
-        Check("zizmor", lambda: [[*_ZIZMOR, f"--persona={one}", *map(str, folders)]
-                                 for one in _PERSONAS], root, ZIZMOR),
+        Check("zizmor", lambda: [[*_ZIZMOR, f"--persona={one}", str(root)] for one in _PERSONAS],
+              root, ZIZMOR),
         Check("schemas", schemas, root, CHECK_JSONSCHEMA),
+        Check("hadolint", images, root, HADOLINT),
         Check("shellcheck", shell, _OURS, SHELLCHECK),
         Check("reasons", lambda: [_module("ignore_reasons", that_may_ignore(root))], _OURS,
               sys.executable),
@@ -68,23 +71,19 @@ def _module(name: str, files: Sequence[Path]) -> Command:
     return [sys.executable, "-m", f"devtools.{name}", *map(str, files)]
 
 
-def _folders(root: Path) -> list[Path]:
-    """Where workflows and actions lie: those of the tree, and those that others copy."""
-    return [folder for name in (".github", "examples") if (folder := root / name).is_dir()]
-
-
-def _forms(folder: Path) -> list[Path]:
-    return [path for path in _yaml(folder / "ISSUE_TEMPLATE", "*") if path.stem != "config"]
+def _forms(root: Path) -> list[Path]:
+    found = [path for path in _all_yaml(root) if path.parent.name == "ISSUE_TEMPLATE"]
+    return [path for path in found if path.stem != "config"]
 
 
 def workflows(root: Path) -> list[Path]:
     """Those of examples, too."""
-    return [path for folder in _folders(root) for path in _yaml(folder, "**/workflows/*")]
+    return [path for path in _all_yaml(root) if path.parent.name == "workflows"]
 
 
 def actions(root: Path) -> list[Path]:
-    """The composite actions, wherever in .github they lie."""
-    return _yaml(root / ".github", "**/action")
+    """The composite actions, wherever they lie."""
+    return [path for path in _all_yaml(root) if path.stem == "action"]
 
 
 def shell_scripts(root: Path) -> list[Path]:
@@ -94,13 +93,16 @@ def shell_scripts(root: Path) -> list[Path]:
 
 def that_may_ignore(root: Path) -> list[Path]:
     """Where a finding of zizmor or shellcheck can be ignored."""
-    settings = _yaml(root, "zizmor")
-    everywhere = [path for folder in _folders(root) for path in _yaml(folder, "**/*")]
-    return [*everywhere, *settings, *shell_scripts(root)]
+    settings = [path for path in _all_yaml(root) if path.stem in ("dependabot", "zizmor")]
+    return sorted({*workflows(root), *actions(root), *settings, *shell_scripts(root)})
 
 
-def _yaml(folder: Path, name: str) -> list[Path]:
-    return sorted(path for end in ("yml", "yaml") for path in folder.glob(f"{name}.{end}"))
+def _named(folder: Path, name: str) -> list[Path]:
+    return sorted(path for path in _files(folder) if path.name == name)
+
+
+def _all_yaml(root: Path) -> list[Path]:
+    return sorted(path for path in _files(root) if path.suffix in (".yml", ".yaml"))
 
 
 def _files(root: Path) -> Iterator[Path]:

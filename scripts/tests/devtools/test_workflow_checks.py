@@ -15,7 +15,7 @@ import pytest
 from devtools import check_runner, run_block_lint, workflow_checks
 from devtools.ignore_reasons import main, without_reason
 from devtools.run_block_lint import of_file
-from devtools.tools import CHECK_JSONSCHEMA, SHELLCHECK, ZIZMOR
+from devtools.tools import CHECK_JSONSCHEMA, HADOLINT, SHELLCHECK, ZIZMOR
 from devtools.workflow_checks import that_may_ignore
 from warpgauge.system.environment import ROOT
 
@@ -56,6 +56,9 @@ needs_tools = pytest.mark.skipif(
     not all(map(shutil.which, (ZIZMOR, CHECK_JSONSCHEMA, SHELLCHECK))),
     reason="this environment lacks zizmor, check-jsonschema or shellcheck",
 )
+needs_hadolint = pytest.mark.skipif(
+    shutil.which(HADOLINT) is None, reason="this environment lacks hadolint"
+)
 
 
 def ran(root: Path, name: str, allow_missing_tools: bool = False) -> tuple[bool, str]:
@@ -75,12 +78,23 @@ def checked(root: Path, name: str, files: dict[str, str]) -> str:
 
 
 @needs_tools
-@pytest.mark.parametrize("name", ["zizmor", "schemas", "shellcheck", "reasons"])
+@pytest.mark.parametrize(
+    "name",
+    ["zizmor", "schemas", "shellcheck", "reasons", pytest.param("hadolint", marks=needs_hadolint)],
+)
 def test_nothing_is_found_in_a_good_tree_nor_in_this_one(tmp_path: Path, name: str) -> None:
     script = "#!/bin/sh\necho hello\n"
-    assert checked(tmp_path, name, {".github/actions/a/action.yml": ACTION, "run": script}) == ""
+    files = {".github/actions/a/action.yml": ACTION, "run": script, "Dockerfile": "FROM scratch\n"}
+    assert checked(tmp_path, name, files) == ""
     good, said = ran(ROOT, name)
     assert good, said
+
+
+@needs_hadolint
+def test_a_fault_in_a_dockerfile_fails_wherever_it_lies(tmp_path: Path) -> None:
+    fault = {"deep/er/Dockerfile": "FROM debian:12\nRUN cd /tmp\n"}
+    said = checked(tmp_path, "hadolint", fault)
+    assert "deep/er/Dockerfile:2 DL3003" in said
 
 
 UNSAFE = {
@@ -173,7 +187,7 @@ def test_a_script_is_known_by_its_ending_or_its_first_line(tmp_path: Path) -> No
     assert [place for place in [*files][:3] if f"{place} line 2" not in said] == []
 
 
-@pytest.mark.parametrize("name", ["zizmor", "schemas", "shellcheck"])
+@pytest.mark.parametrize("name", ["zizmor", "schemas", "hadolint", "shellcheck"])
 def test_a_tool_that_is_missing_fails_unless_that_is_allowed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
