@@ -33,6 +33,13 @@ def checks(root: Path) -> list[Check]:
             ("--builtin-schema", "vendor.github-workflows", workflows(root)),
             ("--builtin-schema", "vendor.github-actions", actions(root)),
             ("--builtin-schema", "vendor.dependabot", _named(folder, "dependabot.yml")),
+            ("--builtin-schema", "vendor.github-issue-forms", _forms(root)),
+            (
+                "--builtin-schema",
+                "vendor.github-issue-config",
+                _named(folder / "ISSUE_TEMPLATE", "config.yml"),
+            ),
+            ("--builtin-schema", "vendor.citation-file-format", _named(root, "CITATION.cff")),
         ]
         if (schema := folder / "gpus.schema.json").exists():
             given.append(("--schemafile", str(schema), _named(root, "gpus.json")))
@@ -62,6 +69,11 @@ def checks(root: Path) -> list[Check]:
 
 def _module(name: str, files: Sequence[Path]) -> Command:
     return [sys.executable, "-m", f"devtools.{name}", *map(str, files)]
+
+
+def _forms(root: Path) -> list[Path]:
+    found = [path for path in _all_yaml(root) if path.parent.name == "ISSUE_TEMPLATE"]
+    return [path for path in found if path.stem != "config"]
 
 
 def workflows(root: Path) -> list[Path]:

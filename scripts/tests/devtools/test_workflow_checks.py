@@ -119,6 +119,8 @@ def test_what_zizmor_calls_unsafe_fails(tmp_path: Path) -> None:
         unsafe = unsafe.replace(before, after)
     said = checked(tmp_path, "zizmor", {WORKFLOW: unsafe})
     assert [finding for _, finding in UNSAFE.values() if finding not in said] == []
+    copied = {WORKFLOW: GOOD, "examples/a/.github/workflows/b.yml": unsafe}
+    assert "template-injection" in checked(tmp_path, "zizmor", copied)
 
 
 @needs_tools
@@ -132,19 +134,45 @@ def test_an_action_is_checked_as_a_workflow_is(tmp_path: Path) -> None:
     assert "action.yml:7: SC2086 (info)" in checked(tmp_path, "shellcheck", files)
 
 
+FORM = """\
+name: bug
+description: of ours
+body:
+  - type: textarea
+    attributes:
+      label: What?
+"""
+CITATION = """\
+cff-version: 1.2.0
+message: cite it
+title: a title
+authors:
+  - name: somebody
+"""
+FORMS = ".github/ISSUE_TEMPLATE"
+SCHEMA = {"type": "object", "required": ["gpus"], "properties": {"gpus": {"type": "array"}}}
+# What GitHub reads: a good file, and what makes it a bad one.
+READ = {
+    WORKFLOW: (GOOD, "runs-on", "run-on"),
+    "examples/a/.github/workflows/b.yml": (GOOD, "runs-on", "run-on"),
+    ".github/dependabot.yml": ("version: 2\nupdates: []\n", "[]", "[{schedule: weekly}]"),
+    ".github/gpus.json": ('{"gpus": []}', "gpus", "cpus"),
+    "examples/a/.github/gpus.json": ('{"gpus": []}', "gpus", "cpus"),
+    f"{FORMS}/bug.yml": (FORM, "label:", "title:"),
+    f"{FORMS}/config.yml": ("blank_issues_enabled: true\n", "true", "perhaps"),
+    "CITATION.cff": (CITATION, "authors:", "writers:"),
+}
+
+
 @needs_tools
-def test_workflows_updates_and_the_list_of_gpus_are_held_to_their_schemas(tmp_path: Path) -> None:
-    updates = {".github/dependabot.yml": "version: 2\nupdates: []\n"}
-    assert checked(tmp_path, "schemas", updates) == ""
-    updates = {".github/dependabot.yml": "version: 2\nupdates: [{schedule: weekly}]\n"}
-    assert "dependabot.yml" in checked(tmp_path, "schemas", updates)
-    (tmp_path / ".github" / "dependabot.yml").unlink()
-    wrong = GOOD.replace("runs-on", "run-on")
-    assert "a.yml" in checked(tmp_path, "schemas", {WORKFLOW: wrong})
-    schema = {"type": "object", "required": ["gpus"], "properties": {"gpus": {"type": "array"}}}
-    files = {".github/gpus.schema.json": json.dumps(schema), ".github/gpus.json": '{"gpus": []}'}
+def test_what_github_reads_is_held_to_its_schema(tmp_path: Path) -> None:
+    files = {path: text for path, (text, _, _) in READ.items()}
+    files[".github/gpus.schema.json"] = json.dumps(SCHEMA)
     assert checked(tmp_path, "schemas", files) == ""
-    assert "gpus.json" in checked(tmp_path, "schemas", {".github/gpus.json": "{}"})
+    for path, (text, right, wrong) in READ.items():
+        files[path] = text.replace(right, wrong)
+    said = checked(tmp_path, "schemas", files).replace("\n", "")
+    assert [path for path in READ if path not in said] == []
 
 
 @needs_tools

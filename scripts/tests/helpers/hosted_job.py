@@ -46,7 +46,7 @@ class HostedJob:
         shutil.rmtree(self._temporary, ignore_errors=True)
         self._temporary.mkdir()
         self.known |= {
-            "github.workspace": str(self.folder), "github.repository": "adopter/library",
+            "github.workspace": str(self.folder), "github.repository": "somebody/library",
             "job.workflow_repository": OURS, "job.workflow_sha": "0" * 40,
         }  # fmt: skip
         self._steps(job["steps"])

@@ -11,8 +11,8 @@ namespace {
 
 using namespace warpgauge;
 
-const HostBenchmark engine{
-    "dot/engine/f64", {{"n", {1024}}}, [](HostCase& host) {
+const HostBenchmark library{
+    "dot/library/f64", {{"n", {1024}}}, [](HostCase& host) {
       const std::size_t n = host.param("n");
       const std::vector<double> x(n, 0.5), y(n, 2.0);
       host.host_calls({.call = [&] {

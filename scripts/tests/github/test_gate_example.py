@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The example of another project, .github/examples/adopter, from a pull request to its comment."""
+"""examples/gate in a repository of examples/google_benchmark and examples/fetch_content."""
 
 from __future__ import annotations
 
@@ -27,12 +27,13 @@ from warpgauge.system.locks import alone
 from warpgauge.verdict.comparison import exit_status
 from warpgauge.verdict.judge import judge
 
-EXAMPLE = workflows.GITHUB / "examples" / "adopter"
+EXAMPLES = ROOT / "examples"
+EXAMPLE = EXAMPLES / "gate"
 GATE = workflows.parsed((workflows.GITHUB / "workflows" / "gate.yml").read_text())
 # Twice the work, for the same result.
 SLOWER = "  double sum = 0;\n  for (const double one : x) {\n    sum += one * 0;\n  }\n"
 QUICK = "-DCMAKE_CXX_FLAGS_RELEASE=-O1"  # to compile
-WORST = ("dot/engine/f64/n:1024", "dot_plain/1024/min_time:0.050")
+WORST = ("BM_dot/1024/min_time:0.050", "dot/library/f64/n:1024")
 
 needs_a_compiler = pytest.mark.skipif(
     None in map(shutil.which, ("cmake", "ninja", "c++"))
@@ -53,11 +54,15 @@ class PullRequest:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.project = folder, folder / "project"
-        shutil.copytree(EXAMPLE, self.project)
+        shutil.copytree(EXAMPLES / "google_benchmark", self.project)
+        shutil.copytree(EXAMPLE, self.project, dirs_exist_ok=True)
+        shutil.copytree(EXAMPLES / "fetch_content", self.project / "engine")
+        with (self.project / "CMakeLists.txt").open("a") as lists:
+            lists.write("add_subdirectory(engine)\n")
         git(self.project, "init", "--quiet", "--initial-branch=main")
         self.base = self._commit()
-        source = self.project / "dot.hpp"
-        source.write_text(source.read_text().replace("  double sum = 0;\n", SLOWER))
+        for source in self.project.rglob("dot.hpp"):
+            source.write_text(source.read_text().replace("  double sum = 0;\n", SLOWER))
         self.head = self._commit()
         self.inputs = {
             **call("performance"),
@@ -113,9 +118,9 @@ def pull_request(tmp_path: Path) -> PullRequest:
 @pytest.fixture
 def workspace() -> Iterator[Path]:
     """Of a runner that is not thrown away: what was compiled of the engine stays beside it."""
-    with alone(ROOT / "build" / "tests" / "adopter"):
+    with alone(ROOT / "build" / "tests" / "gate_example"):
         (ROOT / "build" / "tests" / "engine").mkdir(exist_ok=True)
-        yield ROOT / "build" / "tests" / "adopter" / "workspace"
+        yield ROOT / "build" / "tests" / "gate_example" / "workspace"
 
 
 def measured(pull_request: PullRequest, workspace: Path) -> tuple[HostedJob, dict[str, str]]:
