@@ -177,9 +177,9 @@ def test_a_side_that_does_not_build_and_a_history_that_is_missing_are_one_senten
     assert "fetch-depth 0" in ended.stdout
 
 
-def test_every_example_names_the_release_of_this_version() -> None:
+def test_every_workflow_that_others_copy_names_the_release_of_this_version() -> None:
     listed = clone.require(ROOT, "ls-files", "*.md", "*.yml").splitlines()
     texts = [(ROOT / name).read_text(encoding="utf-8") for name in listed if (ROOT / name).exists()]
-    tags = [tag for text in texts for tag in re.findall(rf"{OURS}[\w./-]*@(\S+)", text)]
+    tags = [tag for text in texts for tag in re.findall(rf"uses: {OURS}\S*@(\S+)", text)]
     assert len(tags) >= 3
     assert {*tags} == {f"v{__version__}"}
