@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from warpgauge.commands import demo
+from warpgauge.commands.compare import demo
 from warpgauge.measure import build
 from warpgauge.reports.format import FORMATS
 from warpgauge.system import process
@@ -31,7 +31,7 @@ def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def test_the_recording_is_marked_at_both_ends_and_shows_the_regression(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert demo.main([], tmp_path) is ExitStatus.OK
+    assert demo([], tmp_path) is ExitStatus.OK
     first, *lines, last, cause, measure = capsys.readouterr().out.splitlines()
     assert first.startswith(MARK)
     assert last.startswith(MARK)
@@ -49,7 +49,7 @@ def test_no_format_advises_to_reproduce_what_was_recorded_elsewhere(
 ) -> None:
     files = {name: Path(f"demo.{name}") for name in FORMATS}
     options = [f"--format={name}={file}" for name, file in files.items()]
-    assert demo.main(options, tmp_path) is ExitStatus.OK
+    assert demo(options, tmp_path) is ExitStatus.OK
     texts = [capsys.readouterr().out, *(file.read_text() for file in files.values())]
     assert [text for text in texts if "--filter '^gemm" in text or "bench --record" in text] == []
 
@@ -58,7 +58,7 @@ def test_no_format_advises_to_reproduce_what_was_recorded_elsewhere(
 def test_a_document_carries_the_mark_itself(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
-    assert demo.main([f"--format={name}"], tmp_path) is ExitStatus.OK
+    assert demo([f"--format={name}"], tmp_path) is ExitStatus.OK
     out, err = capsys.readouterr()
     assert "not on your machine" in (out.partition("</header>")[0] if name == "html" else out)
     assert err.count("not on your machine") == 2
@@ -70,7 +70,7 @@ def test_the_read_me_shows_lines_of_the_recording(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "94")
-    demo.main([], tmp_path)
+    demo([], tmp_path)
     shown = capsys.readouterr().out.splitlines()
     sample = (ROOT / "README.md").read_text().partition("```\nFAIL  1 slower: gemm")[2]
     lines = f"FAIL  1 slower: gemm{sample.partition('```')[0]}".splitlines()
@@ -80,4 +80,4 @@ def test_the_read_me_shows_lines_of_the_recording(
 
 def test_a_format_that_does_not_exist_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="--format 'pdf' is not NAME"):
-        demo.main(["--format=pdf"], tmp_path)
+        demo(["--format=pdf"], tmp_path)

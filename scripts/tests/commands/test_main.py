@@ -238,8 +238,8 @@ def test_quiet_and_color_are_options_of_every_command_in_any_place(
         seen.append((argv, results.color_system, results.quiet, notes.quiet))
         return 0
 
-    for name in ("demo", "compare"):
-        monkeypatch.setattr(importlib.import_module(f"warpgauge.commands.{name}"), "main", shown)
+    for name in ("demo", "main"):
+        monkeypatch.setattr(importlib.import_module("warpgauge.commands.compare"), name, shown)
     assert main(words) == 0
     assert seen == [([], color, False, is_quiet)]
 

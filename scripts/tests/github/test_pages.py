@@ -29,6 +29,7 @@ from warpgauge.measure import self_check
 from warpgauge.system.errors import ExitStatus, UserError
 
 API = f"/repos/{HOME}"
+REFERENCE = {f"reference/{page}.html" for page in ("index", "nvidia-a100", "nvidia-h200")}
 HOSTILE = "gemm/</title><script>alert(1)</script>\u202e"
 
 
@@ -177,7 +178,7 @@ def test_each_gpu_has_its_report_and_how_the_times_of_each_family_went(
     assert "How often the gate errs" not in site.text()  # no self-check was kept
     assert site.files() == {
         "index.html", "nvidia-h200/index.html", "nvidia-h200/report.html",
-        "nvidia-h200/gemm.html", "nvidia-h200/sync.html", "nvidia-a100/index.html",
+        "nvidia-h200/gemm.html", "nvidia-h200/sync.html", "nvidia-a100/index.html", *REFERENCE,
     }  # fmt: skip
     index = site.text()
     assert "NVIDIA H200" in index
@@ -185,7 +186,7 @@ def test_each_gpu_has_its_report_and_how_the_times_of_each_family_went(
     assert "2026-11-20" in index
     assert Page(index).links == [
         f"https://github.com/{HOME}/actions/runs/900", "nvidia-h200/report.html", "nvidia-h200/",
-        "nvidia-a100/",
+        "nvidia-a100/", "reference/",
     ]  # fmt: skip
     of_gpu = Page(site.text("nvidia-h200/index.html")).links
     assert of_gpu[0] == "../"
@@ -199,12 +200,51 @@ def test_each_gpu_has_its_report_and_how_the_times_of_each_family_went(
     assert "1 with a report" in capsys.readouterr().out
 
 
-def test_the_index_shows_the_self_checks_that_are_kept(site: Site) -> None:
+def test_the_reference_shows_the_self_checks_that_are_kept(site: Site) -> None:
     check = self_check.SelfCheck(comparison([verdict("gemm/tiled")]), {"gemm/tiled": 0.0})
     (site.root / "baselines" / "self-check-nvidia-test.json").write_text(self_check.text(check))
     site.make()
-    assert "How often the gate errs" in site.text()
-    assert "NVIDIA Test, device" in site.text()
+    assert "How often the gate errs" in site.text("reference/index.html")
+    assert "NVIDIA Test, device" in site.text("reference/index.html")
+
+
+def test_the_reference_shows_models_side_by_side_with_links_to_their_distributions(
+    site: Site,
+) -> None:
+    site.baseline(A100, "gemm/tiled")
+    site.make()
+    index = site.text("reference/index.html")
+    links = ["../", "nvidia-a100.html", "nvidia-h200.html", "nvidia-a100.html#gemm/tiled",
+             "nvidia-h200.html#gemm/tiled", "nvidia-h200.html#sync/idle"]  # fmt: skip
+    assert Page(index).links == links
+    assert "–" in index  # what the A100 has no time of
+    for link in links[3:]:
+        page, _, name = link.partition("#")
+        assert f'id="{name}"' in site.text(f"reference/{page}")
+
+
+def test_a_models_page_has_its_sessions_and_how_its_processes_scatter_over_each_link(
+    site: Site,
+) -> None:
+    about = {"gpu_name": "NVIDIA H200", "commit": BASE, "driver_version": "580.9"}
+    sessions = {
+        "a": context(**about, gpu_uuid="GPU-one,GPU-two", peer_link="NVLink 4.0 x 18"),
+        "b": context(**about, gpu_uuid="GPU-three,GPU-four", peer_link="PCIe 5 x 16"),
+    }
+    medians = {"a": [2000.0, 2100.0, 2000.0], "b": [8000.0] * 3}
+    rates = {"bytes_per_second": 3e11, "limit_fraction": 0.75}
+    rows = [row("p2p/push", process_medians=medians, **rates)]
+    path = site.root / "baselines" / "nvidia-h200" / "all.json"
+    write(path, baseline(rows, sessions, "NVIDIA H200"))
+    site.make()
+    nvlink, pcie = site.text("reference/nvidia-h200.html").split("<section>")[1:]
+    assert "Linked by NVLink 4.0 x 18" in nvlink
+    assert "Linked by PCIe 5 x 16" in pcie
+    shown = ["580.9", BASE[:10], "GPU-two", "2.000\xa0ms", "300.0\xa0GB/s", "75\xa0%", "4.5\xa0%"]
+    assert [words for words in shown if words not in nvlink] == []
+    assert [words in pcie for words in ("GPU-three", "8.000\xa0ms")] == [True, True]
+    assert [words in nvlink for words in ("GPU-three", "8.000\xa0ms")] == [False, False]
+    assert nvlink.count("<circle") == 2  # two of the three processes took equally long
 
 
 @pytest.mark.parametrize(
@@ -301,7 +341,8 @@ def test_what_expired_or_compared_nothing_is_passed_over_in_silence(
     site.left(site.ran(), archives.streamed(("log.txt", b"")))
     assert site.make() is ExitStatus.OK
     assert capsys.readouterr().err == ""
-    assert site.files() == {f"{one}index.html" for one in ("", "nvidia-h200/", "nvidia-a100/")}
+    made = {f"{one}index.html" for one in ("", "nvidia-h200/", "nvidia-a100/")}
+    assert site.files() == made | REFERENCE
 
 
 def test_a_line_that_cannot_be_read_is_told_and_left_out_of_the_site(
@@ -334,7 +375,7 @@ def test_a_family_that_no_file_can_be_called_has_no_page(site: Site) -> None:
     site.nights([{"../../x/a": 1e-6, "Gemm/a": 1e-6, "index/a": 1e-6, "sync/a": 1e-6}])
     site.make()
     assert {one for one in site.files() if "h200" in one} == {
-        "nvidia-h200/index.html", "nvidia-h200/sync.html",
+        "nvidia-h200/index.html", "nvidia-h200/sync.html", "reference/nvidia-h200.html",
     }  # fmt: skip
     assert Page(site.text("nvidia-h200/index.html")).links == ["../", "sync.html"]
 

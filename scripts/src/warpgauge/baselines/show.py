@@ -15,10 +15,13 @@ import re
 import statistics
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
+from itertools import chain
 from statistics import geometric_mean
 
 import numpy as np
+from msgspec import structs
 from rich.console import Console
 from scipy import special
 
@@ -142,26 +145,44 @@ def _share(fraction: float | None) -> str:
     return _UNKNOWN if fraction is None else f"{100.0 * fraction:.2f} %"
 
 
-def distribution(folders: Sequence[Folder]) -> str:
-    """Return quantiles of each benchmark's times (seconds) over all processes, as CSV.
+def by_link(baseline: Record) -> Iterator[tuple[str, Record]]:
+    """Yield each link between its GPUs, "" for a single one, with what was measured over it."""
+    links: dict[str, dict[str, Session]] = {}
+    for key, session in baseline.sessions.items():
+        links.setdefault(session.context.get(_LINK, ""), {})[key] = session
+    for link, sessions in links.items():
+        rows = {}
+        for row in baseline.rows.values():
+            if own := {key: its for key, its in row.process_medians.items() if key in sessions}:
+                rows[row.name] = structs.replace(row, process_medians=own)
+        yield link, replace(baseline, sessions=sessions, rows=rows)
 
-    A model whose sessions had several links to a second GPU has lines for each.
-    """
+
+def quantiles(row: Row) -> list[float]:
+    """Return the 5, 25, 50, 75 and 95 % quantiles of the times of all processes, in seconds."""
+    times = [*chain.from_iterable(row.process_medians.values())]
+    return [float(time) for time in np.quantile(times, _QUANTILES)]
+
+
+def changes(row: Row) -> list[float]:
+    """Return the times of all processes as changes from their median."""
+    median = quantiles(row)[2]
+    return [time / median - 1.0 for time in chain.from_iterable(row.process_medians.values())]
+
+
+def distribution(folders: Sequence[Folder]) -> str:
+    """Return quantiles of each benchmark's times (seconds) as CSV, with lines for each link."""
     text = io.StringIO()
     lines = csv.writer(text, lineterminator="\n")
     heads = (f"q{100 * quantile:.0f}" for quantile in _QUANTILES)
     lines.writerow(["gpu", "link", "benchmark", "sessions", "processes", *heads])
     for folder in folders:
         gpu = inert(" or ".join(folder.gpu_names))
-        sessions = folder.whole.sessions.values()
-        for link in dict.fromkeys(session.context.get(_LINK, "") for session in sessions):
-            keys = {it.key for it in sessions if it.context.get(_LINK, "") == link}
-            for row in folder.whole.rows.values():
-                own = [times for key, times in row.process_medians.items() if key in keys]
-                if times := [time for of_session in own for time in of_session]:
-                    quantiles = (f"{time:.7g}" for time in np.quantile(times, _QUANTILES))
-                    what = gpu, inert(link), inert(row.name)
-                    lines.writerow([*what, len(own), len(times), *quantiles])
+        for link, record in by_link(folder.whole):
+            for row in record.rows.values():
+                counts = [*map(len, row.process_medians.values())]
+                what = gpu, inert(link), inert(row.name), len(counts), sum(counts)
+                lines.writerow([*what, *(f"{time:.7g}" for time in quantiles(row))])
     return text.getvalue()
 
 

@@ -286,8 +286,8 @@ def ci_comment() -> Parser:
 
 def ci_pages() -> Parser:
     parser = _ci("pages",
-        "Make a site for GitHub Pages from the last nights: an index by GPU, the newest report of "
-        "each GPU, and plots of its times.",
+        "Make a site for GitHub Pages: from the last nights an index by GPU, the newest report of "
+        "each GPU, and plots of its times; from the baselines what each GPU model does.",
         "0 done; 2 failed; 3 done, but some lines of the history cannot be read. A report that is "
         "refused is named, and an older one is shown instead")
     what = group(parser, "arguments", "%(prog)s build/history build/pages")

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""warpgauge compare, and scripts/compare.py: two sides of run files, baselines or plain files."""
+"""warpgauge compare, and scripts/compare.py: two sides of run files, baselines or plain files.
+
+And warpgauge demo: a recorded comparison, marked as such, for who has no GPU yet.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +22,13 @@ from warpgauge.history.lines import left_out
 from warpgauge.records.benchmark_filter import matching, normal, require_match
 from warpgauge.records.load import load, load_processes
 from warpgauge.records.model import Record
+from warpgauge.reports import recorded
 from warpgauge.reports.format import FORMATS, Format
 from warpgauge.reports.formats import terminal
 from warpgauge.reports.view import gpu_name
 from warpgauge.system import streams
-from warpgauge.system.errors import UserError
-from warpgauge.system.layout import Output, print_line
+from warpgauge.system.errors import ExitStatus, UserError
+from warpgauge.system.layout import Output, print_line, print_text
 from warpgauge.system.location import STANDARD_INPUT
 from warpgauge.system.text import inert
 from warpgauge.verdict import policy
@@ -84,6 +88,21 @@ def main(argv: Sequence[str], root: Path) -> int:
         streams.write(output.get())
 
     return formats.deliver(comparison, exit_status(comparison), show) or left_out(faults)
+
+
+def demo(argv: Sequence[str], root: Path) -> ExitStatus:
+    """Show the recorded comparison; its verdict is not the status. Raises UserError."""
+    formats = Formats.parse(command_lines.demo().parse_args(argv).format)
+    formats.check(root / "baselines", [])
+    found = recorded.marked()
+    console = Output(stderr=not formats.is_for_people, highlight=False)
+    mark = f"{found.notes[0]} Nothing was measured."
+    print_text(console, f"{mark}\n", style="bold yellow")
+    status = formats.deliver(found, ExitStatus.OK, lambda: terminal.render(found, console))
+    print_text(console, f"\n{mark}", style="bold yellow")
+    print_text(console, "To look into a regression of your own: scripts/warpgauge explain")
+    print_text(console, "To measure your own GPU: scripts/bench")
+    return status
 
 
 def _page(run: Record, given: str, root: Path, faults: list[str]) -> Format:

@@ -65,7 +65,7 @@ COMMANDS = {
     "history": Command("show nightly times, and when they changed", "history.main", STATISTICS),
     "fleet": Command("find the slow GPU or node of a fleet", "fleet.main", STATISTICS),
     "bisect": Command("find the commit that made a benchmark slower", "bisect.main", *_MEASURING),
-    "demo": Command("show a recorded comparison: what a run on a GPU looks like", "demo.main",
+    "demo": Command("show a recorded comparison: what a run on a GPU looks like", "compare.demo",
         STATISTICS),
     "fidelity": Command("compare device times with CUPTI's",
         "command_lines.run_fidelity", STATISTICS),

@@ -21,13 +21,7 @@ from pathlib import Path
 from typing import IO, NoReturn
 from urllib.error import HTTPError
 from urllib.parse import quote, urlencode, urlsplit
-from urllib.request import (
-    HTTPRedirectHandler,
-    OpenerDirector,
-    ProxyHandler,
-    Request,
-    build_opener,
-)
+from urllib.request import HTTPRedirectHandler, OpenerDirector, ProxyHandler, Request, build_opener
 
 from warpgauge.reports.markdown_text import ADDRESS
 from warpgauge.system.errors import UserError

@@ -17,16 +17,7 @@ from tempfile import TemporaryDirectory
 
 from warpgauge.baselines import store
 from warpgauge.github import artifact, gpus
-from warpgauge.github.api import (
-    MOMENT,
-    Repository,
-    Unanswered,
-    address,
-    at,
-    number,
-    same,
-    text,
-)
+from warpgauge.github.api import MOMENT, Repository, Unanswered, address, at, number, same, text
 from warpgauge.github.artifact import (
     RUN_FILE,
     Artifact,

@@ -11,16 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from urllib.parse import quote
 
-from warpgauge.github.api import (
-    MOMENT,
-    GitHub,
-    Json,
-    address,
-    at,
-    number,
-    same,
-    text,
-)
+from warpgauge.github.api import MOMENT, GitHub, Json, address, at, number, same, text
 from warpgauge.system import git
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import FULL_COMMIT, is_full, short

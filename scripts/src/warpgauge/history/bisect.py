@@ -225,11 +225,7 @@ class CommitPairs:
         return self.folder / f"{name}-base.json", self.folder / f"{name}.json"
 
     def measured(
-        self,
-        base: str,
-        name: str,
-        rows: Sequence[str],
-        settled: Callable[[str, Seen], bool],
+        self, base: str, name: str, rows: Sequence[str], settled: Callable[[str, Seen], bool]
     ) -> tuple[dict[str, Seen], bool]:
         """Rows of a build beside the base, and whether that is final (not cut short by time).
 

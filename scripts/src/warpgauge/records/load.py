@@ -11,14 +11,7 @@ from statistics import median
 
 from warpgauge.records import processes
 from warpgauge.records.counters import HOST_CLOCK, Clock
-from warpgauge.records.document import (
-    Document,
-    as_object,
-    document_of,
-    failure_of,
-    misfit,
-    rows_of,
-)
+from warpgauge.records.document import Document, as_object, document_of, failure_of, misfit, rows_of
 from warpgauge.records.fields import (
     MACHINE_CODE,
     context_strings,

@@ -22,13 +22,7 @@ from warpgauge.verdict import (
     screening,
     staleness,
 )
-from warpgauge.verdict.comparison import (
-    Comparison,
-    ContextDifference,
-    Outcome,
-    Verdict,
-    skip_notes,
-)
+from warpgauge.verdict.comparison import Comparison, ContextDifference, Outcome, Verdict, skip_notes
 from warpgauge.verdict.comparison_settings import ComparisonSettings
 from warpgauge.verdict.incompatibility import of_records, reason
 from warpgauge.verdict.pairing import Pairing, pair

@@ -293,10 +293,7 @@ _NOT_MEASURED = (Outcome.MISSING, Outcome.ERROR, Outcome.INVALID, Outcome.SKIPPE
 
 
 def apply(
-    policy: Policy,
-    verdicts: Sequence[Verdict],
-    asked: Callable[[str], bool],
-    today: date,
+    policy: Policy, verdicts: Sequence[Verdict], asked: Callable[[str], bool], today: date
 ) -> tuple[tuple[Verdict, ...], tuple[Note, ...]]:
     """Apply the expected, energy and required entries to verdicts that are otherwise final.
 

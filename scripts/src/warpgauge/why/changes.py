@@ -162,10 +162,7 @@ def _explained(
         lines: Sequence[str] = ()
         if old and new and number < _MOST_KERNELS:
             lines = code_change.changed(old, new).lines()
-        uses = (
-            _use(before, key, programs[0], old),
-            _use(after, key, programs[0], new),
-        )
+        uses = (_use(before, key, programs[0], old), _use(after, key, programs[0], new))
         name = next((code.name for code in (new, old) if code), key[1])
         yield KernelChange(readable(name), key[0], tuple(programs), *uses, tuple(lines))
 

@@ -217,10 +217,7 @@ def regressions(found: Comparison, measuring: Measuring) -> list[Verdict]:
 
 
 def of_regressions(
-    found: Comparison,
-    sides: Callable[[], Sides],
-    measuring: Measuring,
-    seconds: float = math.inf,
+    found: Comparison, sides: Callable[[], Sides], measuring: Measuring, seconds: float = math.inf
 ) -> Comparison:
     """Return `found` with a reason for each of its `regressions`, gathered in these `seconds`.
 

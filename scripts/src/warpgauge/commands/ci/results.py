@@ -13,6 +13,7 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 
+from warpgauge.baselines import show, store
 from warpgauge.commands import command_lines
 from warpgauge.commands.output_file import require_empty
 from warpgauge.github import artifact, gpus, nights, on_demand, proposal, pull_request
@@ -27,6 +28,9 @@ from warpgauge.history.lines import History, Night
 from warpgauge.history.show import courses
 from warpgauge.measure import self_check
 from warpgauge.records.benchmark_filter import normal
+from warpgauge.records.counters import speed
+from warpgauge.records.model import by_family
+from warpgauge.records.sessions import newest_last
 from warpgauge.reports import pages as site
 from warpgauge.reports.drawing import course
 from warpgauge.reports.format import FORMATS
@@ -36,7 +40,8 @@ from warpgauge.reports.view import check_word
 from warpgauge.system import git
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
-from warpgauge.system.text import inert, plural
+from warpgauge.system.text import duration, inert, of_limit, percent, plural
+from warpgauge.verdict import staleness
 from warpgauge.verdict.comparison import Comparison, exit_status
 
 BASELINE_WORKFLOW = "baseline.yml"
@@ -238,8 +243,8 @@ def pages(
     ]
     for fault in history.faults:
         print(command("error", {"title": "Left out of the history"}, fault), file=sys.stderr)
-    heads, checks = self_check.table(root / "baselines")
-    index = site.of_site("Nightly results by GPU", gpus=rows, heads=heads, checks=checks)
+    _write_reference(given.out_dir / "reference", root / "baselines")
+    index = site.of_site("Nightly results by GPU", gpus=rows)
     _write(given.out_dir / site.INDEX, index)  # written last: then the site is complete
     made = f"{given.out_dir}, of {plural(len(models), 'GPU')}, {len(newest)} with a report"
     lines = plural(len(history.faults), "line")
@@ -261,6 +266,32 @@ def _write_gpu(
         _write(folder / f"{family}.html", page)
     _write(folder / site.INDEX, site.of_site(gpu.name, gpu=row, families=families))
     return row
+
+
+def _write_reference(out: Path, baselines: Path) -> None:
+    """Write what the baselines hold: a page for each GPU model, and one of all side by side."""
+    now, (heads, checks) = datetime.now(timezone.utc), self_check.table(baselines)
+    values = {
+        **{"told": lambda session: staleness.told(session, now), "commit": staleness.commit},
+        **{"newest_last": newest_last, "by_family": by_family, "speed": speed},
+        **{"quantiles": show.quantiles, "changes": show.changes, "duration": duration},
+        **{"percent": percent, "of_limit": of_limit, "heads": heads, "checks": checks},
+    }
+
+    def write(page: str, title: str, **own: object) -> None:
+        text = site.render("reference.html", title, {**values, **own}, mark=site.MARK)
+        _write(out / page, text)
+
+    every = []
+    for path in store.folders(baselines):
+        folder, page = store.open_folder(path), f"{path.name}.html"
+        about = {"model": ", ".join(folder.gpu_names) or path.name, "page": page}
+        columns = [
+            {**about, "link": link, "record": record} for link, record in show.by_link(folder.whole)
+        ]
+        write(page, about["model"], is_of_model=True, columns=columns)
+        every += columns
+    write(site.INDEX, "What each GPU does", is_of_model=False, columns=every)
 
 
 def _families(every: Mapping[str, course.Course]) -> dict[str, list[course.Course]]:
