@@ -92,6 +92,7 @@ const GpuBenchmark rungs[] = {
     {"attention/ping_pong/bf16", in_full, full<kernels::attention_ping_pong>(true)},
     {"attention/ping_pong_causal/bf16", guarded, causal<kernels::attention_ping_pong>(true)},
     {"attention/large_tiles/bf16", guarded, full<kernels::attention_large_tiles>(true)},
+    {"attention/large_tiles_causal/bf16", in_full, causal<kernels::attention_large_tiles>(true)},
     // Four query heads read the same keys.
     {"attention/ping_pong_grouped/bf16", in_full, causal<kernels::attention_ping_pong>(true, 4)},
 };

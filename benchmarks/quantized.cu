@@ -202,7 +202,7 @@ void quantize_e4m3(GpuCase& gpu) {
                kernels::quantize_reference(
                    in[at], scales[at],
                    by_row ? kernels::scales_of_rows(rows) : kernels::scales_of_tiles(k), expected,
-                   k, window.first, window.count, at.stream);
+                   rows, k, window.first, window.count, at.stream);
              });
   gpu.replay(
       [=](const Iteration& at) { launch(in[at], values[at], scales[at], rows, k, at.stream); });

@@ -47,13 +47,14 @@ struct AllReduce {
 // __nv_bfloat16.
 //
 // All ranks make the same calls in the same order, each on one stream of its device. A call waits
-// on the device for those of the other ranks. Each wait gives up after some seconds, with wrong
-// sums. When it has ended, its output is complete, and all ranks have read its input. The kernels
-// have to be loaded before, see load_all_reduce(). `count` is a multiple of 16 bytes; inputs and
-// outputs are aligned to 16 bytes and do not overlap. Launches are asynchronous on stream and can
-// be captured into a graph. Nothing happens for count 0. Throw std::invalid_argument for 0 or more
-// than 8 ranks, a rank that is not below them, another count, and a null or misaligned pointer;
-// std::runtime_error if CUDA refuses the launch.
+// on the device for those of the other ranks. A wait gives up after some seconds: this call, and
+// all later work of the process on its device, then fails with a CUDA error. When a call has ended,
+// its output is complete, and all ranks have read its input. The kernels have to be loaded before,
+// see load_all_reduce(). `count` is a multiple of 16 bytes; inputs and outputs are aligned to 16
+// bytes and do not overlap. Launches are asynchronous on stream and can be captured into a graph.
+// Nothing happens for count 0. Throw std::invalid_argument for 0 or more than 8 ranks, a rank that
+// is not below them, another count, and a null or misaligned pointer; std::runtime_error if CUDA
+// refuses the launch.
 
 /// Each rank reads all inputs.
 template <class T>

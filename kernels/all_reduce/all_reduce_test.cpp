@@ -65,9 +65,6 @@ class AllReduceTest : public DeviceTest {
     if (IsSkipped()) {
       return;
     }
-    if (under_sanitizer()) {
-      GTEST_SKIP() << "a sanitizer runs one kernel at a time";
-    }
     WARPGAUGE_CHECK(cudaGetDeviceCount(&devices_));
     for (int device = 0; device < devices_; ++device) {
       const OnDevice on(device);
@@ -209,8 +206,28 @@ class AllReduceTest : public DeviceTest {
   int devices_ = 0;
 };
 
+// One rank alone adds nothing, and waits for nobody: also under a sanitizer. The second count has
+// the most blocks, of which the first has more than one pack a thread.
+TEST_F(AllReduceTest, OneRankCopies) {
+  for (const std::size_t count :
+       {std::size_t{520}, std::size_t{8} * (all_reduce_blocks * 512 + 100)}) {
+    expect_sums<float>(1, count);
+    expect_sums<__nv_bfloat16>(1, count);
+  }
+}
+
+class AllReduceOfSeveralTest : public AllReduceTest {
+ protected:
+  void SetUp() override {
+    AllReduceTest::SetUp();
+    if (!IsSkipped() && under_sanitizer()) {
+      GTEST_SKIP() << "a sanitizer runs one kernel at a time";
+    }
+  }
+};
+
 // One pack; shares that are empty, or shorter for the last rank; edges of blocks.
-TEST_F(AllReduceTest, FewElementsAreAddedUpOnAllRanks) {
+TEST_F(AllReduceOfSeveralTest, FewElementsAreAddedUpOnAllRanks) {
   for (unsigned ranks = 2; ranks <= most_ranks; ++ranks) {
     for (const std::size_t count : {8, 72, 8 * 513}) {
       expect_sums<float>(ranks, count);
@@ -219,7 +236,7 @@ TEST_F(AllReduceTest, FewElementsAreAddedUpOnAllRanks) {
   }
 }
 
-TEST_F(AllReduceTest, AsManyElementsAsAreFlaggedAreAddedUpOnAllRanks) {
+TEST_F(AllReduceOfSeveralTest, AsManyElementsAsAreFlaggedAreAddedUpOnAllRanks) {
   for (const unsigned ranks : {2U, most_ranks}) {
     expect_sums<float>(ranks, most_flagged_bytes / sizeof(float));
     expect_sums<__nv_bfloat16>(ranks, most_flagged_bytes / sizeof(__nv_bfloat16));
@@ -228,12 +245,12 @@ TEST_F(AllReduceTest, AsManyElementsAsAreFlaggedAreAddedUpOnAllRanks) {
 
 // The most blocks, of which the first has more than one pack a thread. Two ranks' blocks run at
 // once on one device.
-TEST_F(AllReduceTest, ManyElementsAreAddedUpOnAllRanks) {
+TEST_F(AllReduceOfSeveralTest, ManyElementsAreAddedUpOnAllRanks) {
   constexpr std::size_t packs_of_a_rank = all_reduce_blocks * 512;  // threads
   expect_sums<float>(2, 2 * 4 * (packs_of_a_rank + 100));
 }
 
-TEST_F(AllReduceTest, NoRankOvertakesAnother) {
+TEST_F(AllReduceOfSeveralTest, NoRankOvertakesAnother) {
   for (const AllReduceWay<float>& way : all_reduce_ways<float>) {
     expect_no_overtaking(way);
   }
@@ -242,14 +259,8 @@ TEST_F(AllReduceTest, NoRankOvertakesAnother) {
   }
 }
 
-// One rank alone adds nothing, and waits for nobody.
-TEST_F(AllReduceTest, OneRankCopies) {
-  expect_sums<float>(1, 516);
-  expect_sums<__nv_bfloat16>(1, 520);
-}
-
 // Each rank reads what another one, later than itself, wrote before the barrier.
-TEST_F(AllReduceTest, TheBarrierWaitsForTheLastRank) {
+TEST_F(AllReduceOfSeveralTest, TheBarrierWaitsForTheLastRank) {
   constexpr unsigned ranks = 4;
   Ranks<float> all;
   AllReduce<float> call{};
@@ -275,6 +286,42 @@ TEST_F(AllReduceTest, TheBarrierWaitsForTheLastRank) {
   for_each(ranks, [&](unsigned rank) { all[rank]->stream.synchronize(); });
   for (unsigned rank = 0; rank < ranks; ++rank) {
     expect_same(all[rank]->input.download(stream()), {all[(rank + 1) % ranks]->host.front()});
+  }
+}
+
+/// The first of two ranks calls twice. Exits with 3 if both calls fail.
+[[noreturn]] void call_without_partner(void (*launch)(const AllReduce<float>&, cudaStream_t)) {
+  Rank<float> own(4);
+  Rank<float> absent(4);
+  AllReduce<float> call{};
+  call.ranks = 2;
+  call.count = 4;
+  for (unsigned rank = 0; rank < 2; ++rank) {
+    Rank<float>& of = rank == 0 ? own : absent;
+    call.inputs[rank] = of.input.data();
+    call.outputs[rank] = of.output.data();
+    call.flags[rank] = of.flags.data();
+    call.inboxes[rank] = of.inbox.data();
+  }
+  const auto fails = [&] {
+    try {
+      launch(call, own.stream.get());
+      own.stream.synchronize();
+      return false;
+    } catch (const std::runtime_error&) {
+      return true;
+    }
+  };
+  const bool first = fails();
+  std::_Exit(first && fails() ? 3 : 1);
+}
+
+using AllReduceDeathTest = AllReduceOfSeveralTest;
+
+TEST_F(AllReduceDeathTest, WithoutAPartnerThisCallAndTheNextFail) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  for (const auto launch : {all_reduce_one_shot<float>, all_reduce_flagged<float>}) {
+    EXPECT_EXIT(call_without_partner(launch), testing::ExitedWithCode(3), "");
   }
 }
 

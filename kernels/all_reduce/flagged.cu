@@ -46,7 +46,7 @@ __global__ __launch_bounds__(all_reduce_threads) void all_reduce_flagged_kernel(
       }
     }
     uint2 words[most_ranks]{};
-    for (unsigned poll = 0; poll < most_polls; ++poll) {
+    poll_until([&] {
       bool complete = true;
 #pragma unroll
       for (unsigned rank = 0; rank < most_ranks; ++rank) {
@@ -55,10 +55,8 @@ __global__ __launch_bounds__(all_reduce_threads) void all_reduce_flagged_kernel(
           complete = load_words(from, count, words[rank]) && complete;
         }
       }
-      if (complete) {
-        break;
-      }
-    }
+      return complete;
+    });
     float sums[Pack<T>::values]{};
 #pragma unroll
     for (unsigned rank = 0; rank < most_ranks; ++rank) {

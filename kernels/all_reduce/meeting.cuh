@@ -18,6 +18,18 @@ inline constexpr unsigned all_reduce_threads = 512;
 /// Before a wait gives up. A poll takes about 0.5 us, so all of them some seconds.
 inline constexpr unsigned most_polls = 1U << 23U;
 
+/// Polls until arrived(). Gives up by a trap, which ends all work of the process on this GPU: no
+/// later call can take what a late rank left behind for its own, and a late rank still finds the
+/// input as it was.
+template <class Arrived>
+__device__ inline void poll_until(const Arrived& arrived) {
+  for (unsigned poll = 0; !arrived(); ++poll) {
+    if (poll == most_polls) {
+      __trap();
+    }
+  }
+}
+
 /// 16 bytes of T, as they are loaded and stored.
 template <class T>
 struct Pack {
@@ -49,13 +61,11 @@ class Meetings {
     __syncthreads();
     if (threadIdx.x < ranks_) {
       asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(theirs_), "r"(count_) : "memory");
-      for (unsigned poll = 0; poll < most_polls; ++poll) {
+      poll_until([&] {
         std::uint32_t seen = 0;
         asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(seen) : "l"(ours_) : "memory");
-        if (static_cast<std::int32_t>(seen - count_) >= 0) {
-          break;
-        }
-      }
+        return static_cast<std::int32_t>(seen - count_) >= 0;
+      });
     }
     __syncthreads();
   }

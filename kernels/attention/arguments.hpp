@@ -9,6 +9,7 @@
 
 #include <warpgauge/cuda/check.hpp>
 #include "kernels/attention/attention.hpp"
+#include "kernels/attention/decode.hpp"
 
 namespace warpgauge::kernels {
 
@@ -19,6 +20,18 @@ void require_attention(const char* launcher, const void* q, const void* k, const
 
 inline bool has_no_elements(AttentionShape shape) {
   return shape.batch == 0 || shape.length == 0 || shape.heads == 0;
+}
+
+/// The same for decoding.
+void require_decode(const char* launcher, const void* q, PagedCache cache, DecodeShape shape);
+
+inline bool has_no_elements(DecodeShape shape) {
+  return shape.batch == 0 || shape.heads == 0 || shape.sequence_pages == 0;
+}
+
+/// A sequence's queries of one token.
+inline AttentionShape as_attention(DecodeShape shape) {
+  return {shape.batch, 1, shape.heads, shape.kv_heads, shape.head_size, false};
 }
 
 /// Calls launch(std::integral_constant<unsigned, head size>).

@@ -95,24 +95,29 @@ TEST(AttentionReference, BadArgumentsAreRefused) {
 TEST(AttentionDecode, BadArgumentsAreRefused) {
   constexpr DecodeShape whole{1, 4, 2, 64, 64, 1};
   const std::int32_t numbers[2] = {};
-  float workspace = 0;
-  const auto refused = [&](DecodeShape shape, const PagedCache& cache) {
-    return refusal([&] { attention_decode(memory, cache, memory, &workspace, shape, nullptr); });
-  };
   const PagedCache cache{memory, memory, numbers, numbers};
-  EXPECT_EQ(refused({0, 4, 2, 64, 64, 1}, {}), "");
+  float workspace = 0;
+  double expected = 0;
+  const auto expect_refused = [&](DecodeShape shape, const PagedCache& from,
+                                  const std::string& why) {
+    EXPECT_EQ(refusal([&] { attention_decode(memory, from, memory, &workspace, shape, nullptr); }),
+              why.empty() ? "" : "attention_decode: " + why);
+    EXPECT_EQ(refusal([&] { attention_decode_reference(memory, from, &expected, shape, nullptr); }),
+              why.empty() ? "" : "attention_decode_reference: " + why);
+  };
+  expect_refused({0, 4, 2, 64, 64, 1}, {}, "");
   EXPECT_EQ(attention_decode_workspace({0, 4, 2, 64, 64, 1}), 0U);
   EXPECT_EQ(attention_decode_workspace({1, 4, 0, 64, 64, 1}), 0U);
-  EXPECT_EQ(refused(whole, {nullptr, memory, numbers, numbers}), "attention_decode: k is null");
-  EXPECT_EQ(refused(whole, {memory, memory, nullptr, numbers}), "attention_decode: table is null");
-  EXPECT_EQ(refused(whole, {memory, memory, numbers, nullptr}),
-            "attention_decode: lengths is null");
-  EXPECT_EQ(refused({1, 4, 2, 32, 64, 1}, cache),
-            "attention_decode: head_size=32: must be 64 or 128");
-  EXPECT_EQ(refused({1, 34, 2, 64, 64, 1}, cache),
-            "attention_decode: heads=34 kv_heads=2: at most 16 heads may share keys");
-  EXPECT_EQ(refused({1, 4, 2, 64, 24, 1}, cache),
-            "attention_decode: page_keys=24: must be a multiple of 16");
+  expect_refused(whole, {nullptr, memory, numbers, numbers}, "k is null");
+  expect_refused(whole, {memory, memory, nullptr, numbers}, "table is null");
+  expect_refused(whole, {memory, memory, numbers, nullptr}, "lengths is null");
+  expect_refused({1, 4, 2, 32, 64, 1}, cache, "head_size=32: must be 64 or 128");
+  expect_refused({1, 34, 2, 64, 64, 1}, cache,
+                 "heads=34 kv_heads=2: at most 16 heads may share keys");
+  expect_refused({1, 4, 2, 64, 24, 1}, cache, "page_keys=24: must be a multiple of 16");
+  expect_refused({1, 4, 2, 64, 0, 1}, cache, "page_keys=0: must be a multiple of 16");
+  EXPECT_EQ(refusal([&] { attention_decode_reference(memory, cache, nullptr, whole, nullptr); }),
+            "attention_decode_reference: expected is null");
 }
 
 }  // namespace

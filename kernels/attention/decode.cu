@@ -4,8 +4,6 @@
 // over blocks ("Flash-Decoding", Dao et al. 2023), because batch and heads alone do not fill the
 // GPU. Each warp has a ring of copies of its own and waits for nobody. Bound by device memory.
 #include <algorithm>
-#include <stdexcept>
-#include <string>
 
 #include <warpgauge/cuda/current_device.hpp>
 #include "kernels/arguments.hpp"
@@ -16,10 +14,10 @@
 namespace warpgauge::kernels {
 
 inline constexpr unsigned decode_warps = 4;
-inline constexpr unsigned decode_keys = 16;  ///< that a warp multiplies at once, of one page
+inline constexpr unsigned decode_keys = decode_page_multiple;  ///< that a warp multiplies at once
 inline constexpr unsigned decode_stages = 3;
 inline constexpr unsigned decode_blocks_per_sm = 2;
-inline constexpr unsigned decode_rows = 16;  ///< queries of a kv head, at most
+inline constexpr unsigned decode_rows = most_decode_group;  ///< queries of a kv head, at most
 
 template <unsigned D>
 inline constexpr unsigned decode_stage_bytes = 2 * decode_keys * D * 2;
@@ -242,32 +240,6 @@ unsigned splits_of(DecodeShape shape) {
   const std::size_t tiles = shape.sequence_pages * shape.page_keys / decode_keys;
   return static_cast<unsigned>(
       std::clamp(at_once / pairs, std::size_t{1}, std::max(tiles / decode_warps, std::size_t{1})));
-}
-
-AttentionShape as_attention(DecodeShape shape) {
-  return {shape.batch, 1, shape.heads, shape.kv_heads, shape.head_size, false};
-}
-
-void require_decode(const char* launcher, const __nv_bfloat16* q, PagedCache cache,
-                    DecodeShape shape) {
-  require_attention(launcher, q, cache.k, cache.v, as_attention(shape));
-  require_arrays(launcher, {{"table", cache.table}, {"lengths", cache.lengths}});
-  const std::string name(launcher);
-  if (shape.heads / shape.kv_heads > decode_rows) {
-    throw std::invalid_argument(name + ": heads=" + std::to_string(shape.heads) +
-                                " kv_heads=" + std::to_string(shape.kv_heads) +
-                                ": at most 16 heads may share keys");
-  }
-  if (shape.page_keys == 0 || shape.page_keys % decode_keys != 0) {
-    throw std::invalid_argument(name + ": page_keys=" + std::to_string(shape.page_keys) +
-                                ": must be a multiple of 16");
-  }
-  require_at_most(launcher, shape.page_keys, std::size_t{1} << 20);
-  require_at_most(launcher, shape.sequence_pages, (std::size_t{1} << 30) / shape.page_keys);
-}
-
-bool has_no_elements(DecodeShape shape) {
-  return shape.batch == 0 || shape.heads == 0 || shape.sequence_pages == 0;
 }
 
 }  // namespace

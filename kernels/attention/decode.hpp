@@ -12,12 +12,15 @@
 
 namespace warpgauge::kernels {
 
+inline constexpr std::size_t most_decode_group = 16;
+inline constexpr std::size_t decode_page_multiple = 16;
+
 /// q and out are [batch, heads, head_size]; k and v are [pages, kv_heads, page_keys, head_size], so
 /// that a head's keys of a page are contiguous. Query head h reads kv head h / (heads / kv_heads).
 struct DecodeShape {
-  std::size_t batch, heads, kv_heads;  ///< at most 16 heads for each kv head
+  std::size_t batch, heads, kv_heads;  ///< at most most_decode_group heads for each kv head
   std::size_t head_size;               ///< 64 or 128
-  std::size_t page_keys;               ///< keys of a page, a multiple of 16
+  std::size_t page_keys;               ///< keys of a page, a multiple of decode_page_multiple
   std::size_t sequence_pages;          ///< entries of `table` for each sequence
 };
 
@@ -38,7 +41,7 @@ std::size_t attention_decode_workspace(DecodeShape shape);
 void attention_decode(const __nv_bfloat16* q, PagedCache cache, __nv_bfloat16* out,
                       float* workspace, DecodeShape shape, cudaStream_t stream);
 
-/// All of the result in double precision, for verification.
+/// All of the result in double precision, for verification. Errors as above.
 void attention_decode_reference(const __nv_bfloat16* q, PagedCache cache, double* expected,
                                 DecodeShape shape, cudaStream_t stream);
 

@@ -68,14 +68,12 @@ __global__ __launch_bounds__(decode_reference_threads) void attention_decode_ref
 
 void attention_decode_reference(const __nv_bfloat16* q, PagedCache cache, double* expected,
                                 DecodeShape shape, cudaStream_t stream) {
-  if (shape.batch == 0 || shape.heads == 0 || shape.sequence_pages == 0) {
+  if (has_no_elements(shape)) {
     return;
   }
   constexpr const char* launcher = "attention_decode_reference";
-  require_attention(launcher, q, cache.k, cache.v,
-                    {shape.batch, 1, shape.heads, shape.kv_heads, shape.head_size, false});
-  require_arrays(launcher,
-                 {{"table", cache.table}, {"lengths", cache.lengths}, {"expected", expected}});
+  require_decode(launcher, q, cache, shape);
+  require_arrays(launcher, {{"expected", expected}});
   const unsigned blocks = blocks_for(launcher, shape.batch * shape.heads, 1);
   attention_decode_reference_kernel<<<blocks, decode_reference_threads, 0, stream>>>(
       q, cache, expected, shape);

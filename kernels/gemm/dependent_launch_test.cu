@@ -69,6 +69,8 @@ TEST_F(DependentLaunchTest, ProductsWaitForTheKernelBefore) {
   using T = __nv_bfloat16;
   const GemmShape one_tile{128, 256, 128};
   expect_waits<T, T>(gemm_wgmma_dependent_launch<T>, one_tile, GemmB::row_major);
+  expect_waits<T, T>(gemm_wgmma_early_loads<T>, one_tile, GemmB::row_major);
+  expect_waits<T, T>(gemm_wgmma_staggered_end<T>, one_tile, GemmB::row_major);
   // 64 x 64, 64 x 128, 64 x 256, 128 x 128, 128 x 192
   for (const GemmShape shape : {GemmShape{136, 1080, 72},
                                 {136, 5000, 72},

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/grouped/cublas.hpp"
 
-#include <cublas_v2.h>
-
 #include <algorithm>
 #include <stdexcept>
 #include <string>
@@ -66,6 +64,7 @@ CublasGrouped::CublasGrouped(GroupedShape shape, std::vector<std::int32_t> offse
     : shape_(shape),
       experts_(with_rows(shape, offsets)),
       rows_(rows_of(experts_, offsets)),
+      as_is_(experts_.size(), CUBLAS_OP_N),
       n_(experts_.size(), static_cast<int>(shape.n)),
       k_(experts_.size(), static_cast<int>(shape.k)),
       sizes_(experts_.size(), 1),
@@ -91,10 +90,9 @@ void CublasGrouped::operator()(GroupedInputs<__nv_bfloat16> inputs, __nv_bfloat1
   WARPGAUGE_CHECK(cudaGetLastError());
   use_cublas(handle_, workspace_, stream);
   // cuBLAS is column-major: it computes C^T[n,rows] = B^T[n,k] * A^T[k,rows] of each expert.
-  const std::vector<cublasOperation_t> as_is(count, CUBLAS_OP_N);
   check_cublas("cublasGemmGroupedBatchedEx",
                cublasGemmGroupedBatchedEx(
-                   handle_.get(), as_is.data(), as_is.data(), n_.data(), rows_.data(), k_.data(),
+                   handle_.get(), as_is_.data(), as_is_.data(), n_.data(), rows_.data(), k_.data(),
                    factors_.data(), b_.data(), CUDA_R_16BF, n_.data(), a_.data(), CUDA_R_16BF,
                    k_.data(), no_factors_.data(), c_.data(), CUDA_R_16BF, n_.data(),
                    static_cast<int>(count), sizes_.data(), CUBLAS_COMPUTE_32F));

@@ -2,6 +2,8 @@
 // Grouped GEMM by cuBLAS, which needs to know on the host how many rows each expert has.
 #pragma once
 
+#include <cublas_v2.h>
+
 #include <vector>
 
 #include <warpgauge/cuda/device_array.hpp>
@@ -28,6 +30,7 @@ class CublasGrouped {
   std::vector<std::int32_t> experts_;  ///< those with rows
   std::vector<int> rows_;              ///< of each of them
   // What cuBLAS reads on the host, the same for each group. A graph may read it again.
+  std::vector<cublasOperation_t> as_is_;
   std::vector<int> n_, k_, sizes_;
   std::vector<float> factors_, no_factors_;
   DeviceArray<std::int32_t> experts_on_device_;

@@ -56,7 +56,7 @@ TEST(Norm, BackwardPassesRefuseBadArguments) {
       rms_norm_backward(dy, aligned, aligned, aligned, aligned, aligned, partials, shape, nullptr);
     });
   };
-  EXPECT_EQ(rms(nullptr, nullptr, {0, 8}), "");
+  EXPECT_EQ(rms(nullptr, nullptr, {8, 0}), "");
   EXPECT_EQ(rms(nullptr, aligned, {1, 8}), "rms_norm_backward: dy is null");
   EXPECT_EQ(rms(aligned, shifted, {1, 8}),
             "rms_norm_backward: partials is not aligned to 16 bytes");
@@ -67,6 +67,11 @@ TEST(Norm, BackwardPassesRefuseBadArguments) {
                                   aligned, aligned, {1, 8}, nullptr);
             }),
             "layer_norm_backward: means is null");
+  EXPECT_EQ(refusal([] {
+              rms_norm_backward<float>(nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
+                                       nullptr, {0, 8}, nullptr);
+            }),
+            "rms_norm_backward: dgamma is null");
 }
 
 }  // namespace

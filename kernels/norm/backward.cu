@@ -6,6 +6,8 @@
 // are read once, dx is written once.
 #include <algorithm>
 #include <bit>
+#include <initializer_list>
+#include <utility>
 
 #include <warpgauge/cuda/current_device.hpp>
 #include "kernels/norm/norm.hpp"
@@ -248,6 +250,16 @@ void launch_backward(const char* launcher, const T* dy, const T* in, const T* ga
   });
 }
 
+/// The sum over no rows.
+void clear_gradients(const char* launcher,
+                     std::initializer_list<std::pair<const char*, float*>> gradients,
+                     std::size_t columns, cudaStream_t stream) {
+  for (const auto& [name, gradient] : gradients) {
+    require_pointer(launcher, name, gradient, alignof(float));
+    WARPGAUGE_CHECK(cudaMemsetAsync(gradient, 0, columns * sizeof(float), stream));
+  }
+}
+
 }  // namespace
 
 std::size_t backward_partials(std::size_t columns) {
@@ -261,7 +273,11 @@ std::size_t backward_partials(std::size_t columns) {
 template <class T>
 void rms_norm_backward(const T* dy, const T* in, const T* gamma, const float* scales, T* dx,
                        float* dgamma, float* partials, RowsShape shape, cudaStream_t stream) {
-  if (shape.rows == 0 || shape.columns == 0) {
+  if (shape.columns == 0) {
+    return;
+  }
+  if (shape.rows == 0) {
+    clear_gradients("rms_norm_backward", {{"dgamma", dgamma}}, shape.columns, stream);
     return;
   }
   require_arrays("rms_norm_backward", {{"dy", dy, sizeof(uint4)},
@@ -280,7 +296,12 @@ template <class T>
 void layer_norm_backward(const T* dy, const T* in, const T* gamma, const float* means,
                          const float* scales, T* dx, float* dgamma, float* dbeta, float* partials,
                          RowsShape shape, cudaStream_t stream) {
-  if (shape.rows == 0 || shape.columns == 0) {
+  if (shape.columns == 0) {
+    return;
+  }
+  if (shape.rows == 0) {
+    clear_gradients("layer_norm_backward", {{"dgamma", dgamma}, {"dbeta", dbeta}}, shape.columns,
+                    stream);
     return;
   }
   require_arrays("layer_norm_backward", {{"dy", dy, sizeof(uint4)},

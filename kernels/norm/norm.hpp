@@ -18,9 +18,10 @@ namespace warpgauge::kernels {
 // is rounded to T once. Matrices are of `shape`, gamma has an element per column, scales and means
 // one per row. Arrays are on the device, do not overlap, and those of T are aligned to 16 bytes.
 // Asynchronous on stream; can be captured into a graph. No rows or no columns: they do nothing,
-// whatever the pointers; dgamma and dbeta stay as they are. Throw std::invalid_argument for a null
-// or misaligned pointer, for rows that are not whole 16-byte vectors or longer than stated,
-// std::runtime_error for a refused launch or a device that is too old.
+// whatever the pointers; but without rows dgamma and dbeta become 0, the sum of nothing. Throw
+// std::invalid_argument for a null or misaligned pointer, for rows that are not whole 16-byte
+// vectors or longer than stated, std::runtime_error for a refused launch or a device that is too
+// old.
 //
 // RMS norm: out = x scale gamma with scale = 1 / sqrt(mean(x^2) + epsilon) of the row (Zhang and
 // Sennrich 2019, "Root mean square layer normalization").
@@ -37,8 +38,9 @@ void rms_norm_residual(const T* in, const T* residual, const T* gamma, T* sum, T
                        float* scales, RowsShape shape, float epsilon, cudaStream_t stream);
 
 /// RMS norm y, quantised with one scale per row (per-token, dynamic): y = out scale, where
-/// scale = max |y| / 448, so that the row's largest element becomes e4m3's. A row of zeros has
-/// scale 0. out must be aligned to 8 bytes.
+/// scale = max |y| / 448, so that the row's largest element becomes e4m3's. If no |in gamma| of a
+/// row is above 2^-119, the largest counts as that: 448 has no smaller divisor in float. A row of
+/// zeros has scale 0. out must be aligned to 8 bytes.
 void rms_norm_e4m3(const __nv_bfloat16* in, const __nv_bfloat16* gamma, __nv_fp8_e4m3* out,
                    float* scales, RowsShape shape, float epsilon, cudaStream_t stream);
 

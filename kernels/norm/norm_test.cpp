@@ -12,13 +12,20 @@ constexpr float epsilon = 1e-5F;
 template <class T>
 constexpr double storing = sizeof(T) == sizeof(float) ? u : 0x1p-8;
 
-// Rows hold up to 32 Ki elements of at most 1. Their sums err by u per addition: at most 128 in a
+// Rows hold up to 128 Ki elements of at most 1. Their sums err by u per addition: at most 128 in a
 // thread and 20 over the threads.
 constexpr double sums = 256 * u;
 
 /// Whole vectors of either type: one, and what each shape of threads holds, some not filled.
 const std::vector<RowsShape> shapes = {{1, 8},    {7, 1000}, {9, 1024},  {3, 2048},  {5, 4096},
                                        {3, 5000}, {3, 8192}, {3, 16384}, {2, 20000}, {2, 32768}};
+
+/// Rows that are as long as `most_bytes`, or need as many threads as those but do not fill them.
+template <class T>
+std::vector<RowsShape> longest_rows(std::size_t most_bytes) {
+  const std::size_t most = most_bytes / sizeof(T);
+  return {{2, most}, {3, most / 8 * 5}};
+}
 
 /// More rows than a GPU of up to 148 SMs holds at once: a warp, a block or a cluster a row.
 const std::vector<RowsShape> many_rows = {{9001, 32}, {300, 8192}, {100, 32768}};
@@ -61,6 +68,49 @@ class NormTest : public DeviceTest {
       out[i] = x[i] * scales[i / shape.columns] * gamma[i % shape.columns];
     }
     return out;
+  }
+
+  /// `shapes`, and the longest rows of the forward pass.
+  static std::vector<RowsShape> forward_shapes() {
+    std::vector<RowsShape> all = shapes;
+    const auto longest = longest_rows<T>(most_held_row_bytes);
+    all.insert(all.end(), longest.begin(), longest.end());
+    return all;
+  }
+
+  void expect_backward_of_all_shapes(bool centred) const {
+    constexpr std::size_t most = most_backward_row_bytes;
+    for (const auto& list : {shapes, longest_rows<T>(most), many_rows,
+                             std::vector<RowsShape>{{40, most / sizeof(T)}}}) {
+      for (const RowsShape shape : list) {
+        expect_backward(shape, centred);
+      }
+    }
+  }
+
+  /// A sum over no rows is 0.
+  void expect_no_rows_to_clear_gradients(bool centred) const {
+    constexpr RowsShape shape{0, 24};
+    GuardedOutput<float> dgamma(shape.columns);
+    GuardedOutput<float> dbeta(shape.columns);
+    GuardedOutput<double> reference(shape.columns);
+    parameter_gradient_reference<T>(nullptr, nullptr, nullptr, nullptr, reference.data(), shape, 0,
+                                    shape.columns, stream());
+    capture_and_replay(stream(), [&] {
+      if (centred) {
+        layer_norm_backward<T>(nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, dgamma.data(),
+                               dbeta.data(), nullptr, shape, stream());
+      } else {
+        rms_norm_backward<T>(nullptr, nullptr, nullptr, nullptr, nullptr, dgamma.data(), nullptr,
+                             shape, stream());
+      }
+    });
+    const std::vector<double> zeros(shape.columns);
+    expect_same(reference.values(), zeros);
+    expect_same(dgamma.values(), zeros);
+    if (centred) {
+      expect_same(dbeta.values(), zeros);
+    }
   }
 
   template <class Out>
@@ -141,7 +191,7 @@ TYPED_TEST_SUITE(NormTest, Types);
 
 TYPED_TEST(NormTest, RmsNormMatchesTheHost) {
   using T = TypeParam;
-  for (const RowsShape shape : shapes) {
+  for (const RowsShape shape : this->forward_shapes()) {
     SCOPED_TRACE(::testing::Message() << shape.rows << " x " << shape.columns);
     const std::size_t n = shape.rows * shape.columns;
     const Matrix<T> x(n, 1);
@@ -160,7 +210,7 @@ TYPED_TEST(NormTest, RmsNormMatchesTheHost) {
 // The norm is that of the sum as it is stored.
 TYPED_TEST(NormTest, RmsNormOfASumMatchesTheHost) {
   using T = TypeParam;
-  for (const RowsShape shape : shapes) {
+  for (const RowsShape shape : this->forward_shapes()) {
     SCOPED_TRACE(::testing::Message() << shape.rows << " x " << shape.columns);
     const std::size_t n = shape.rows * shape.columns;
     const auto x = random_values_as<T>(n, 1);
@@ -188,19 +238,16 @@ TYPED_TEST(NormTest, RmsNormOfASumMatchesTheHost) {
 }
 
 TYPED_TEST(NormTest, RmsNormBackwardMatchesTheHost) {
-  for (const auto& list : {shapes, many_rows}) {
-    for (const RowsShape shape : list) {
-      this->expect_backward(shape, false);
-    }
-  }
+  this->expect_backward_of_all_shapes(false);
 }
 
 TYPED_TEST(NormTest, LayerNormBackwardMatchesTheHost) {
-  for (const auto& list : {shapes, many_rows}) {
-    for (const RowsShape shape : list) {
-      this->expect_backward(shape, true);
-    }
-  }
+  this->expect_backward_of_all_shapes(true);
+}
+
+TYPED_TEST(NormTest, NoRowsClearTheGradientsOfParameters) {
+  this->expect_no_rows_to_clear_gradients(false);
+  this->expect_no_rows_to_clear_gradients(true);
 }
 
 TYPED_TEST(NormTest, ReferencesMatchTheHost) {
@@ -242,7 +289,7 @@ using QuantisedNormTest = NormTest<__nv_bfloat16>;
 
 TEST_F(QuantisedNormTest, MatchesTheHostWithAScaleForEachRow) {
   using T = __nv_bfloat16;
-  for (const RowsShape shape : shapes) {
+  for (const RowsShape shape : forward_shapes()) {
     SCOPED_TRACE(::testing::Message() << shape.rows << " x " << shape.columns);
     const std::size_t n = shape.rows * shape.columns;
     auto values = random_values_as<T>(n, 1);
@@ -309,6 +356,34 @@ TEST_F(QuantisedNormTest, OnlyRowsOfZerosHaveNoScale) {
   };
   expect_within(scales_with(1), {0, 0x1p-90 / 448}, [](double value) { return 1e-6 * value; });
   EXPECT_EQ(scales_with(0).front(), 0);
+}
+
+// 448 / 2^-125 would be infinity.
+TEST_F(QuantisedNormTest, RowsOfTheSmallestNumbersKeepTheirProportions) {
+  using T = __nv_bfloat16;
+  constexpr RowsShape shape{1, 8};
+  std::vector<T> values(8, static_cast<T>(0.0F));
+  values[1] = static_cast<T>(0x1p-125F);
+  values[6] = static_cast<T>(-0x1p-126F);
+  const Matrix<T> x(values);
+  const Matrix<T> gamma(std::vector<T>(8, static_cast<T>(1.0F)));
+  DeviceArray<__nv_fp8_e4m3> out(8);
+  GuardedOutput<float> scales(1);
+  GuardedOutput<double> reference(8);
+  GuardedOutput<double> scales_reference(1);
+  rms_norm_e4m3(x.data(), gamma.data(), out.data(), scales.data(), shape, 1, stream());
+  rms_norm_e4m3_reference(x.data(), gamma.data(), reference.data(), shape, 0, 8, stream());
+  e4m3_scales_reference(x.data(), gamma.data(), scales_reference.data(), shape, 1, 0, 1, stream());
+  synchronize();
+  const std::vector<double> expected{0, 7, 0, 0, 0, 0, -3.5, 0};  // 448 / 2^6
+  std::vector<double> got;
+  for (const __nv_fp8_e4m3 value : out.download(stream())) {
+    got.push_back(static_cast<double>(static_cast<float>(value)));
+  }
+  expect_same(got, expected);
+  expect_same(reference.values(), expected);
+  expect_near(scales, {0x1p-119 / 448}, 0, 1e-6);
+  expect_near(scales_reference, {0x1p-119 / 448}, 0, 1e-10);
 }
 
 }  // namespace

@@ -20,6 +20,16 @@ struct SummedRow {
   }
 };
 
+/// The largest of |y(i)| of a row to be quantised, see rms_norm_e4m3().
+template <class Y>
+__device__ double largest_to_quantise(std::size_t columns, double (&scratch)[row_reference_threads],
+                                      const Y& y) {
+  const double largest = over_row(
+      columns, 0, scratch, [&](std::size_t i) { return fabs(y(i)); },
+      [](double a, double b) { return a > b ? a : b; });
+  return largest > 0 ? fmax(largest, 0x1p-119) : 0;
+}
+
 /// 1 / sqrt(mean(x^2) + epsilon), in every thread.
 template <class X>
 __device__ double rms_scale(std::size_t columns, double (&scratch)[row_reference_threads],
@@ -58,11 +68,10 @@ __global__ __launch_bounds__(row_reference_threads) void scales_reference_kernel
     const SummedRow<T> x{in + start, residual == nullptr ? nullptr : residual + start};
     double scale = rms_scale(columns, scratch, x, epsilon);
     if (gamma != nullptr) {
-      scale *= over_row(
-                   columns, 0, scratch,
-                   [&](std::size_t i) { return fabs(x(i) * static_cast<double>(gamma[i])); },
-                   [](double a, double b) { return a > b ? a : b; }) /
-               448;
+      scale *=
+          largest_to_quantise(columns, scratch,
+                              [&](std::size_t i) { return x(i) * static_cast<double>(gamma[i]); }) /
+          448;
     }
     if (threadIdx.x == 0) {
       scales[r] = scale;
@@ -80,9 +89,7 @@ __global__ __launch_bounds__(row_reference_threads) void rms_norm_e4m3_reference
     const auto y = [=](std::size_t i) {
       return static_cast<double>(x[i]) * static_cast<double>(gamma[i]);
     };
-    const double largest = over_row(
-        window.columns, 0, scratch, [&](std::size_t i) { return fabs(y(i)); },
-        [](double a, double b) { return a > b ? a : b; });
+    const double largest = largest_to_quantise(window.columns, scratch, y);
     window.for_each(row, [=](std::size_t i, std::size_t to) {
       expected[to] = largest > 0 ? y(i) / largest * 448 : 0;
     });
@@ -247,12 +254,15 @@ void parameter_gradient_reference(const T* dy, const T* in, const float* means, 
                                   double* expected, RowsShape shape, std::size_t first,
                                   std::size_t count, cudaStream_t stream) {
   constexpr const char* launcher = "parameter_gradient_reference";
-  if (count == 0 || shape.rows == 0 || shape.columns == 0) {
+  if (count == 0 || shape.columns == 0) {
     return;
   }
   require_countable(launcher, shape.rows, shape.columns, sizeof(double));
   require_window(launcher, first, count, shape.columns, "the columns");
-  require_arrays(launcher, {{"dy", dy}, {"scales", scales}, {"expected", expected}});
+  require_arrays(launcher, {{"expected", expected}});
+  if (shape.rows > 0) {
+    require_arrays(launcher, {{"dy", dy}, {"scales", scales}});
+  }
   parameter_gradient_reference_kernel<<<blocks_for(launcher, count, 32), 32 * gradient_rows, 0,
                                         stream>>>(dy, in, means, scales, expected, shape, first,
                                                   count);

@@ -9,6 +9,7 @@
 namespace warpgauge::kernels {
 
 inline constexpr float largest_e4m3 = 448.0F;
+inline constexpr float least_largest = 0x1p-119F;  // 448 divided by less may be infinity
 
 /// Eight floats, each at most 448 but for rounding.
 __device__ inline uint2 as_e4m3(const float (&x)[8]) {
@@ -59,6 +60,7 @@ __global__ __launch_bounds__(Shape::threads, Shape::least_blocks_per_sm) void rm
     }
     squares = group.reduce(squares, 0.0F, Plus{});
     largest = group.reduce(largest, 0.0F, Larger{});
+    largest = largest > 0 ? fmaxf(largest, least_largest) : 0.0F;
     if (first == 0) {
       // Without epsilon, a row of zeros would have infinity times 0. Squares may be 0 without that,
       // and NaN does not show in `largest`.
@@ -77,7 +79,7 @@ __global__ __launch_bounds__(Shape::threads, Shape::least_blocks_per_sm) void rm
         unpack(held[j], x);
 #pragma unroll
         for (unsigned e = 0; e < n; ++e) {
-          x[e] *= factor[e] * factor_of_row;
+          x[e] = x[e] * factor[e] * factor_of_row;
         }
         __stcs(to + j * Shape::step, as_e4m3(x));
       }

@@ -8,8 +8,7 @@
 
 namespace warpgauge::kernels {
 
-void require_int4(const char* launcher, const __nv_bfloat16* a, Int4Weights w, const void* c,
-                  GemmShape shape) {
+void require_int4(const char* launcher, const __nv_bfloat16* a, Int4Weights w, GemmShape shape) {
   require_terms(launcher, shape);
   if (shape.k % int4_group != 0 || shape.n % 16 != 0) {
     throw std::invalid_argument(describe(launcher, shape) +
@@ -20,7 +19,6 @@ void require_int4(const char* launcher, const __nv_bfloat16* a, Int4Weights w, c
   require_countable(launcher, shape.m, shape.n, sizeof(double));
   require_arrays(launcher,
                  {{"a", a, chunk_bytes}, {"words", w.words, chunk_bytes}, {"scales", w.scales}});
-  require_pointer(launcher, "c", c, chunk_bytes);
 }
 
 }  // namespace warpgauge::kernels

@@ -169,7 +169,8 @@ void int4_gemm_mma(const __nv_bfloat16* a, Int4Weights w, __nv_bfloat16* c, Gemm
     return;
   }
   constexpr const char* launcher = "int4_gemm_mma";
-  require_int4(launcher, a, w, c, shape);
+  require_int4(launcher, a, w, shape);
+  require_pointer(launcher, "c", c, chunk_bytes);
   if (shape.m > int4_most_rows) {
     throw std::invalid_argument(describe(launcher, shape) + ": at most " +
                                 std::to_string(int4_most_rows) + " rows");

@@ -35,7 +35,8 @@ void int4_gemm_naive(const __nv_bfloat16* a, Int4Weights w, __nv_bfloat16* c, Ge
     return;
   }
   constexpr const char* launcher = "int4_gemm_naive";
-  require_int4(launcher, a, w, c, shape);
+  require_int4(launcher, a, w, shape);
+  require_pointer(launcher, "c", c, chunk_bytes);
   const unsigned blocks = blocks_for(launcher, shape.m * shape.n, int4_naive_threads);
   int4_gemm_naive_kernel<<<blocks, int4_naive_threads, 0, stream>>>(a, w, c, shape);
   WARPGAUGE_CHECK(cudaGetLastError());
@@ -67,7 +68,7 @@ void int4_gemm_reference(const __nv_bfloat16* a, Int4Weights w, double* expected
     return;
   }
   constexpr const char* launcher = "int4_gemm_reference";
-  require_int4(launcher, a, w, expected, shape);
+  require_int4(launcher, a, w, shape);
   launch_dequantized_reference(launcher, Bf16Value{a, shape.k}, Int4Value{w, shape}, expected,
                                shape, first, count, stream);
 }

@@ -83,27 +83,36 @@ __device__ inline void store_chunk(__nv_fp8_e4m3* to, const float (&values)[chun
   *reinterpret_cast<uint2*>(to) = chunk;
 }
 
-/// Throws what the launchers to e4m3 throw for their arguments.
-inline void require_quantize(const char* launcher, const __nv_bfloat16* in,
-                             const __nv_fp8_e4m3* values, const float* scales, std::size_t rows,
-                             std::size_t k) {
+/// Throws for a shape that no launcher to e4m3 takes.
+inline void require_quantize_shape(const char* launcher, std::size_t rows, std::size_t k) {
   if (k % 16 != 0) {
     throw std::invalid_argument(std::string(launcher) + ": k=" + std::to_string(k) +
                                 " must be a multiple of 16");
   }
   require_countable(launcher, rows, k, sizeof(double));
+}
+
+/// Throws what the launchers to e4m3 throw for their arguments.
+inline void require_quantize(const char* launcher, const __nv_bfloat16* in,
+                             const __nv_fp8_e4m3* values, const float* scales, std::size_t rows,
+                             std::size_t k) {
+  require_quantize_shape(launcher, rows, k);
   require_arrays(launcher, {{"in", in, 16}, {"values", values, 16}, {"scales", scales}});
 }
 
 /// The same for 4-bit integers.
-inline void require_quantize_int4(const char* launcher, const __nv_bfloat16* in,
-                                  const std::uint32_t* words, const __nv_bfloat16* scales,
-                                  std::size_t rows, std::size_t k) {
+inline void require_quantize_int4_shape(const char* launcher, std::size_t rows, std::size_t k) {
   if (rows % 16 != 0 || k % int4_group != 0) {
     throw std::invalid_argument(std::string(launcher) + ": rows=" + std::to_string(rows) + " k=" +
                                 std::to_string(k) + ": rows must be a multiple of 16, k of 128");
   }
   require_countable(launcher, rows, k, sizeof(double));
+}
+
+inline void require_quantize_int4(const char* launcher, const __nv_bfloat16* in,
+                                  const std::uint32_t* words, const __nv_bfloat16* scales,
+                                  std::size_t rows, std::size_t k) {
+  require_quantize_int4_shape(launcher, rows, k);
   require_arrays(launcher, {{"in", in, 16}, {"words", words, 16}, {"scales", scales}});
 }
 

@@ -58,12 +58,15 @@ void quantize_int4_naive(const __nv_bfloat16* in, std::uint32_t* words, __nv_bfl
 void quantize_int4(const __nv_bfloat16* in, std::uint32_t* words, __nv_bfloat16* scales,
                    std::size_t rows, std::size_t k, cudaStream_t stream);
 
+// References: for a window that is not within the output, also std::invalid_argument. Alignment is
+// that of types.
+
 /// expected[i] = element first + i of in / scale, for i < count: what values are before they are
 /// rounded, by the scales that a launcher wrote. The tolerance of e4m3 is 2^-4 of the value, and
 /// 2^-10, half of the least number.
 void quantize_reference(const __nv_bfloat16* in, const float* scales, ScaleLayout layout,
-                        double* expected, std::size_t k, std::size_t first, std::size_t count,
-                        cudaStream_t stream);
+                        double* expected, std::size_t rows, std::size_t k, std::size_t first,
+                        std::size_t count, cudaStream_t stream);
 
 /// expected[i] = word first + i, for i < count, by the scales that a launcher wrote.
 void quantize_int4_reference(const __nv_bfloat16* in, const __nv_bfloat16* scales, double* expected,

@@ -105,5 +105,29 @@ TEST(Quantize, MmaRefusesMoreThanSixteenRows) {
             "int4_gemm_mma: m=17 n=16 k=128: at most 16 rows");
 }
 
+TEST(QuantizeReferences, CheckWhatTheLaunchersCheck) {
+  double expected = 0;
+  const auto e4m3 = [&](double* to, std::size_t rows, std::size_t k, std::size_t first) {
+    return refusal([&] {
+      quantize_reference(in, scales, scales_of_rows(rows), to, rows, k, first, 1, nullptr);
+    });
+  };
+  const auto int4 = [&](double* to, std::size_t rows, std::size_t k, std::size_t first) {
+    return refusal([&] { quantize_int4_reference(in, in, to, rows, k, first, 1, nullptr); });
+  };
+  EXPECT_EQ(e4m3(nullptr, 1, 0, 0), "");
+  EXPECT_EQ(e4m3(&expected, 1, 8, 0), "quantize_reference: k=8 must be a multiple of 16");
+  EXPECT_EQ(e4m3(nullptr, 1, 16, 0), "quantize_reference: expected is null");
+  EXPECT_NE(e4m3(&expected, 1, 16, 16), "");
+  EXPECT_EQ(int4(nullptr, 16, 0, 0), "");
+  EXPECT_EQ(int4(&expected, 16, 64, 0),
+            "quantize_int4_reference: rows=16 k=64: rows must be a multiple of 16, k of 128");
+  EXPECT_EQ(int4(nullptr, 16, 128, 0), "quantize_int4_reference: expected is null");
+  EXPECT_NE(int4(&expected, 16, 128, 256), "");
+  EXPECT_EQ(
+      refusal([] { int4_gemm_reference(in, {words, in}, nullptr, {1, 16, 128}, 0, 1, nullptr); }),
+      "int4_gemm_reference: expected is null");
+}
+
 }  // namespace
 }  // namespace warpgauge::kernels

@@ -179,12 +179,14 @@ void quantize_int4_naive(const __nv_bfloat16* in, std::uint32_t* words, __nv_bfl
 }
 
 void quantize_reference(const __nv_bfloat16* in, const float* scales, ScaleLayout layout,
-                        double* expected, std::size_t k, std::size_t first, std::size_t count,
-                        cudaStream_t stream) {
-  if (count == 0) {
+                        double* expected, std::size_t rows, std::size_t k, std::size_t first,
+                        std::size_t count, cudaStream_t stream) {
+  if (count == 0 || rows == 0 || k == 0) {
     return;
   }
   constexpr const char* launcher = "quantize_reference";
+  require_quantize_shape(launcher, rows, k);
+  require_window(launcher, first, count, rows * k, "the matrix");
   require_arrays(launcher, {{"in", in}, {"scales", scales}, {"expected", expected}});
   quantize_reference_kernel<<<blocks_for(launcher, count, quantize_threads), quantize_threads, 0,
                               stream>>>(in, scales, layout, expected, k, first, count);
@@ -194,10 +196,12 @@ void quantize_reference(const __nv_bfloat16* in, const float* scales, ScaleLayou
 void quantize_int4_reference(const __nv_bfloat16* in, const __nv_bfloat16* scales, double* expected,
                              std::size_t rows, std::size_t k, std::size_t first, std::size_t count,
                              cudaStream_t stream) {
-  if (count == 0) {
+  if (count == 0 || rows == 0 || k == 0) {
     return;
   }
   constexpr const char* launcher = "quantize_int4_reference";
+  require_quantize_int4_shape(launcher, rows, k);
+  require_window(launcher, first, count, rows * k / 8, "the words");
   require_arrays(launcher, {{"in", in}, {"scales", scales}, {"expected", expected}});
   quantize_int4_reference_kernel<<<blocks_for(launcher, count, quantize_threads), quantize_threads,
                                    0, stream>>>(in, scales, expected, rows, k, first, count);

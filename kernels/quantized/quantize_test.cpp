@@ -62,7 +62,7 @@ class QuantizeTest : public DeviceTest {
     capture_and_replay(stream(), [&] {
       launch(in.data(), reinterpret_cast<E4m3*>(words.data()), scales.data(), shape.rows, shape.k,
              stream());
-      quantize_reference(in.data(), scales.data(), layout, reference.data(), shape.k, 0,
+      quantize_reference(in.data(), scales.data(), layout, reference.data(), shape.rows, shape.k, 0,
                          host.size(), stream());
     });
     expect_same(scales.values(), expected_scales);

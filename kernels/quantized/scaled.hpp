@@ -63,7 +63,7 @@ void scaled_gemm_wgmma_narrow(ScaledRows a, ScaledTiles b, __nv_bfloat16* c, Gem
                               cudaStream_t stream);
 
 /// For few rows: clusters of four blocks that have two tiles of 128 x 128, divide their terms, and
-/// share A.
+/// share A. At most 2^29 - 1 clusters.
 void scaled_gemm_wgmma_split(ScaledRows a, ScaledTiles b, __nv_bfloat16* c, GemmShape shape,
                              cudaStream_t stream);
 

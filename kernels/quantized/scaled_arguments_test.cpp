@@ -78,5 +78,11 @@ TEST(ScaledGemm, ExtentsThatTmaDoesNotCountAreRefused) {
   }
 }
 
+TEST(ScaledGemm, SplitRefusesMoreClustersThanAGridHolds) {
+  const ScaledRung split{"scaled_gemm_wgmma_split", scaled_gemm_wgmma_split};
+  EXPECT_EQ(refusal_of(split, {}, {std::size_t{1} << 21, std::size_t{1} << 23, 16}),
+            "scaled_gemm_wgmma_split: 536870912 elements are more than 536870911");
+}
+
 }  // namespace
 }  // namespace warpgauge::kernels

@@ -16,7 +16,7 @@ void attention_wgmma(const __nv_bfloat16* q, const __nv_bfloat16* k, const __nv_
 void attention_ping_pong(const __nv_bfloat16* q, const __nv_bfloat16* k, const __nv_bfloat16* v,
                          __nv_bfloat16* out, AttentionShape shape, cudaStream_t stream);
 
-/// The same with larger tiles, unless causal.
+/// The same with larger tiles; with d = 128 only if not causal.
 void attention_large_tiles(const __nv_bfloat16* q, const __nv_bfloat16* k, const __nv_bfloat16* v,
                            __nv_bfloat16* out, AttentionShape shape, cudaStream_t stream);
 

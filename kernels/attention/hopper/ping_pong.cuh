@@ -76,6 +76,25 @@ __global__ __launch_bounds__(Tile::threads, 1) void attention_ping_pong_kernel(
     float correction[2];
     OnlineSoftmax softmax{arguments.sizes.scale};
 
+    // Causal: the last keys may come after all queries of this warpgroup, which then skips them.
+    unsigned own_tiles = tiles;
+    if constexpr (Tile::queries > Tile::keys) {
+      if (arguments.sizes.causal) {
+        own_tiles = min(tiles, (tile.first + (warpgroup + 1) * wgmma_m - 1) / Tile::keys + 1);
+      }
+#pragma unroll 1
+      for (unsigned skipped = own_tiles; skipped < tiles; ++skipped) {
+        wait(memory.k_full(k), k.parity);
+        release(memory.k_empty(k));
+        k.advance();
+        turns.take();
+        turns.pass();
+        wait(memory.v_full(v), v.parity);
+        release(memory.v_empty(v));
+        v.advance();
+      }
+    }
+
     // The last keys: only these are masked.
     const unsigned queries = memory.q(q) + warpgroup * wgmma_m * box_row_bytes;
     wait(memory.q_full(q), q.parity);
@@ -87,15 +106,15 @@ __global__ __launch_bounds__(Tile::threads, 1) void attention_ping_pong_kernel(
     pin_sums(scores);
     release(memory.k_empty(k));
     k.advance();
-    hide_keys(scores[0], arguments.sizes, (tiles - 1) * Tile::keys, row);
+    hide_keys(scores[0], arguments.sizes, (own_tiles - 1) * Tile::keys, row);
     softmax.add(scores[0], correction);
     round_powers(powers, scores[0]);
-    if (tiles > 1) {
+    if (own_tiles > 1) {
       wait(memory.k_full(k), k.parity);
     }
 
 #pragma unroll 1
-    for (unsigned left = tiles - 1; left > 0; --left) {
+    for (unsigned left = own_tiles - 1; left > 0; --left) {
       turns.take();
       pin_sums(scores);
       pin_sums(out);

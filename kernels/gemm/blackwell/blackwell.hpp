@@ -15,7 +15,7 @@ bool has_tcgen05();
 
 /// Two blocks make a tile of 256 x 256 together. T, the layout, the conditions and the exceptions
 /// are those of gemm_wgmma (kernels/gemm/hopper/hopper.hpp), but of a device without tcgen05. Terms
-/// are added in stages of 64, in order.
+/// are added in stages of 64, in order. At most 2^30 - 1 tiles.
 template <class T>
 void gemm_tcgen05(const T* a, const T* b, T* c, GemmShape shape, cudaStream_t stream);
 

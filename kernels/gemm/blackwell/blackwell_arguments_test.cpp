@@ -40,5 +40,10 @@ TEST(GemmTcgen05, BadArgumentsAreRefused) {
             std::string::npos);
 }
 
+TEST(GemmTcgen05, MorePairsOfBlocksThanAGridHoldsAreRefused) {
+  EXPECT_EQ(refusal_of(memory, memory, {std::size_t{1} << 23, std::size_t{1} << 23, 8}),
+            "gemm_tcgen05: 2147483648 elements need more than 2147483647 blocks of 1");
+}
+
 }  // namespace
 }  // namespace warpgauge::kernels

@@ -195,6 +195,7 @@ void gemm_tcgen05(const T* a, const T* b, T* c, GemmShape shape, cudaStream_t st
   require_pointer(launcher, "c", c, chunk_bytes);
   const Tiles tiles = hopper::require_wgmma_shape(
       {.launcher = launcher, .tile_rows = block_m, .tile_columns = tile_n, .cluster = 2}, shape);
+  const unsigned blocks = blocks_for(launcher, std::size_t{tiles.blocks()} * 2, 1);
   if (!has_tcgen05()) {
     require_compute_capability(launcher, 10);
     throw std::runtime_error(std::string(launcher) + ": needs compute capability 10.0 exactly");
@@ -208,7 +209,7 @@ void gemm_tcgen05(const T* a, const T* b, T* c, GemmShape shape, cudaStream_t st
   WARPGAUGE_CHECK(cudaFuncSetAttribute(reinterpret_cast<const void*>(gemm_tcgen05_kernel<T>),
                                        cudaFuncAttributeMaxDynamicSharedMemorySize,
                                        static_cast<int>(shared_bytes)));
-  gemm_tcgen05_kernel<T><<<tiles.blocks() * 2, threads, shared_bytes, stream>>>(arguments);
+  gemm_tcgen05_kernel<T><<<blocks, threads, shared_bytes, stream>>>(arguments);
   WARPGAUGE_CHECK(cudaGetLastError());
 }
 

@@ -25,11 +25,11 @@ namespace warpgauge::kernels {
 // std::runtime_error on a device without wgmma and if CUDA refuses the launch.
 //
 // An output adds its stages (128 bytes of a row of A) in order, with two exceptions.
-// gemm_wgmma_serpentine and what builds on it (gemm_wgmma_dependent_launch, _best and _k_major) add
-// those of a block's every other tile in reverse order. Where terms are split, the sums of the
-// parts are added in the order of the parts. Which tiles and how many parts depends on the shape
-// and the device alone, so one device always gives the same bits, and another one may differ in the
-// last.
+// gemm_wgmma_serpentine and what builds on it (gemm_wgmma_dependent_launch, _early_loads,
+// _staggered_end, _best and _k_major) add those of a block's every other tile in reverse order.
+// Where terms are split, the sums of the parts are added in the order of the parts. Which tiles and
+// how many parts depends on the shape and the device alone, so one device always gives the same
+// bits, and another one may differ in the last.
 
 /// TMA loads a stage, then a warpgroup multiplies it. Tiles of 64 x 128.
 template <class T>
@@ -79,6 +79,14 @@ template <class T>
 void gemm_wgmma_dependent_launch(const T* a, const T* b, T* c, GemmShape shape,
                                  cudaStream_t stream);
 
+/// The first stages are loaded before the cluster synchronises.
+template <class T>
+void gemm_wgmma_early_loads(const T* a, const T* b, T* c, GemmShape shape, cudaStream_t stream);
+
+/// The consumers of a block's last tile end one after the other.
+template <class T>
+void gemm_wgmma_staggered_end(const T* a, const T* b, T* c, GemmShape shape, cudaStream_t stream);
+
 /// Alternative to gemm_wgmma_stmatrix: two consumers take turns, each with its own tile. Tiles of
 /// 256 x 128.
 template <class T>
@@ -89,9 +97,10 @@ void gemm_wgmma_ping_pong(const T* a, const T* b, T* c, GemmShape shape, cudaStr
 template <class T>
 void gemm_wgmma_split_k(const T* a, const T* b, T* c, GemmShape shape, cudaStream_t stream);
 
-/// The rung that suits the shape: gemm_wgmma_split_k, gemm_wgmma_dependent_launch or, between them,
-/// the latter with tiles of 64 x 64 (in clusters of two that share B), 64 x 128 (in such clusters
-/// or alone), 64 x 256, 128 x 128 or 128 x 192.
+/// The rung that suits the shape: gemm_wgmma_split_k; gemm_wgmma_staggered_end for one tile per
+/// block; gemm_wgmma_early_loads for more; or gemm_wgmma_dependent_launch with smaller tiles: 64 x
+/// 64 (in clusters of two that share B), 64 x 128 (in such clusters or alone), 64 x 256, 128 x 128
+/// or 128 x 192.
 template <class T>
 void gemm_wgmma_best(const T* a, const T* b, T* c, GemmShape shape, cudaStream_t stream);
 
@@ -136,7 +145,7 @@ struct WgmmaRung {
 /// The ladder, about slowest first; then an alternative rung, the kernel for few tiles and the
 /// choice by shape.
 template <class T>
-inline constexpr std::array<WgmmaRung<T>, 14> wgmma_ladder{{
+inline constexpr std::array<WgmmaRung<T>, 16> wgmma_ladder{{
     {"gemm_wgmma", gemm_wgmma},
     {"gemm_wgmma_large_tile", gemm_wgmma_large_tile},
     {"gemm_wgmma_producer", gemm_wgmma_producer},
@@ -148,6 +157,8 @@ inline constexpr std::array<WgmmaRung<T>, 14> wgmma_ladder{{
     {"gemm_wgmma_stmatrix", gemm_wgmma_stmatrix},
     {"gemm_wgmma_serpentine", gemm_wgmma_serpentine},
     {"gemm_wgmma_dependent_launch", gemm_wgmma_dependent_launch},
+    {"gemm_wgmma_early_loads", gemm_wgmma_early_loads},
+    {"gemm_wgmma_staggered_end", gemm_wgmma_staggered_end},
     {"gemm_wgmma_ping_pong", gemm_wgmma_ping_pong},
     {"gemm_wgmma_split_k", gemm_wgmma_split_k},
     {"gemm_wgmma_best", gemm_wgmma_best},

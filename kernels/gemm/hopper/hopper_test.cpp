@@ -160,10 +160,10 @@ TEST_F(GemmWgmmaTest, RungsAreExactForSmallIntegers) {
 }
 
 // Three tiles of 256 x 128 per cluster: persistent blocks make several tiles, the ring continues
-// from tile to tile, and the last group of tile rows is short. Then several columns of groups. Few
-// columns keep the test fast.
+// from tile to tile, and the last group of tile rows is short. Then several columns of groups, and
+// tiles with more stages than the ring. Few columns keep the test fast.
 TEST_F(GemmWgmmaTest, RungsAreExactForManyTiles) {
-  for (const GemmShape shape : {GemmShape{34'056, 16, 72}, {2056, 264, 72}}) {
+  for (const GemmShape shape : {GemmShape{34'056, 16, 72}, {2056, 264, 72}, {17'160, 8, 328}}) {
     expect_of_all_rungs<__nv_bfloat16>(small_integers<__nv_bfloat16>, shape,
                                        expect_exact<__nv_bfloat16>);
   }
@@ -171,13 +171,14 @@ TEST_F(GemmWgmmaTest, RungsAreExactForManyTiles) {
 
 // Shapes for which these tiles are chosen on 132 multiprocessors: 64 x 64, where one block of a
 // cluster has no rows; 64 x 128 alone; 64 x 256; 128 x 128; 128 x 192, where a box of columns has
-// none.
+// none; 128 x 256, one per block.
 TEST_F(GemmWgmmaTest, BestAndStreamKAreExactWithEachTile) {
   for (const GemmShape shape : {GemmShape{136, 1080, 72},
                                 {136, 5000, 520},
                                 {72, 8584, 72},
                                 {2824, 264, 72},
-                                {136, 8552, 8}}) {
+                                {136, 8552, 8},
+                                {136, 12'680, 328}}) {
     expect_exact_of_best_and_stream_k<__nv_bfloat16>(shape);
     expect_exact_of_best_and_stream_k<__half>(shape);
   }

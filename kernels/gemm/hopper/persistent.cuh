@@ -2,6 +2,7 @@
 // The kernel of the persistent rungs: each block makes one tile of C after the other.
 #pragma once
 
+#include "kernels/gemm/hopper/edges.cuh"
 #include "kernels/gemm/hopper/stores.cuh"
 
 namespace warpgauge::kernels::hopper {
@@ -31,7 +32,8 @@ inline constexpr unsigned consumer_registers = 240;
 ///
 /// The kernels before this one may still run until wait_for_kernels_before(). All threads call it,
 /// so no load or store of global memory comes before their end.
-template <class In, class Out, class Tile, class Store, class Order, unsigned Cluster>
+template <class In, class Out, class Tile, class Store, class Order, unsigned Cluster,
+          Edges AtEdges = Edges::plain>
 __global__ __launch_bounds__(
     Tile::consumer_threads + warpgroup_threads,
     1) void gemm_wgmma_persistent_kernel(const __grid_constant__ WgmmaArguments arguments) {
@@ -49,7 +51,16 @@ __global__ __launch_bounds__(
   unsigned index = blockIdx.x / Cluster;
   TilePlace place = Order::place(index, rows, arguments.tile_columns);
   asm volatile("" : "+r"(place.row), "+r"(place.column));
-  ring.init();
+  unsigned loaded = 0;  // stages
+  if constexpr (AtEdges == Edges::plain) {
+    ring.init();
+  } else {
+    if (warp_index() == Tile::consumer_threads / 32) {
+      loaded = load_early(arguments, ring, (place.row * Cluster + rank) * Tile::m,
+                          place.column * Tile::n);
+    }
+    ring.synchronize();
+  }
   wait_for_kernels_before();
   const auto advance = [&] {
     index += step;
@@ -57,15 +68,23 @@ __global__ __launch_bounds__(
       place = Order::place(index, rows, arguments.tile_columns);
     }
   };
-  const unsigned warpgroup = threadIdx.x / warpgroup_threads;
+  // nvcc knows warp_index() to be the same in a whole warp: descriptors stay in uniform registers.
+  const unsigned warpgroup = warp_index() / (warpgroup_threads / 32);
   if (warpgroup == Tile::consumers) {
     if constexpr (Tile::consumers == 2) {
       release_registers<producer_registers>();
     }
     if (warp_index() == Tile::consumer_threads / 32) {
       for (bool backwards = false; index < tiles; advance()) {
-        produce_tile(arguments, ring, (place.row * Cluster + rank) * Tile::m,
-                     place.column * Tile::n, rank, backwards);
+        const unsigned row = (place.row * Cluster + rank) * Tile::m;
+        const unsigned column = place.column * Tile::n;
+        if (AtEdges != Edges::plain && loaded > 0) {
+          produce(arguments, ring, row, column, rank, loaded * Tile::terms,
+                  stages_of(arguments.k, Tile::terms) - loaded);
+          loaded = 0;
+        } else {
+          produce_tile(arguments, ring, row, column, rank, backwards);
+        }
         backwards = Order::turns_back && !backwards;
       }
       if constexpr (Cluster > 1) {
@@ -80,7 +99,12 @@ __global__ __launch_bounds__(
     const unsigned stages = stages_of(arguments.k, Tile::terms);
     float sums[Tile::blocks][Tile::sums] = {};
     for (; index < tiles; advance()) {
-      consume_tile<In>(sums, ring, own_row * box_row_bytes, stages);
+      if constexpr (AtEdges == Edges::staggered_end) {
+        consume_staggered<In>(sums, ring, own_row * box_row_bytes, stages, warpgroup,
+                              index + step >= tiles);
+      } else {
+        consume_tile<In>(sums, ring, own_row * box_row_bytes, stages);
+      }
 #pragma unroll
       for (unsigned block = 0; block < Tile::blocks; ++block) {
         Store::template store<Out>(
@@ -94,8 +118,8 @@ __global__ __launch_bounds__(
 }
 
 /// Product is In, or KMajor<In> if B is [n,k].
-template <class Product, class Tile, class Store, class Order, unsigned Cluster = 1, class In,
-          class Out>
+template <class Product, class Tile, class Store, class Order, unsigned Cluster = 1,
+          Edges AtEdges = Edges::plain, class In, class Out>
 void launch_persistent(const char* launcher, const In* a, const In* b, Out* c, GemmShape shape,
                        cudaStream_t stream, Start start = Start::in_order) {
   constexpr unsigned bytes = Tile::ring_bytes + Tile::consumers * Store::bytes;
@@ -112,8 +136,8 @@ void launch_persistent(const char* launcher, const In* a, const In* b, Out* c, G
                 .b_box_rows = Tile::template b_box_rows<Cluster>,
                 .input_bytes = sizeof(In),
                 .output_bytes = sizeof(Out)},
-               gemm_wgmma_persistent_kernel<Product, Out, Tile, Store, Order, Cluster>, a, b, c,
-               shape, stream);
+               gemm_wgmma_persistent_kernel<Product, Out, Tile, Store, Order, Cluster, AtEdges>, a,
+               b, c, shape, stream);
 }
 
 }  // namespace warpgauge::kernels::hopper

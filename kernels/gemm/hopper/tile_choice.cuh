@@ -16,7 +16,7 @@ struct ClusterTile {
   using Store = BoxStore<MatrixWriter, Tile::b_boxes % 2 == 0 ? 2 : Tile::b_boxes>;
 };
 
-/// The tile of gemm_wgmma_dependent_launch.
+/// The tile of gemm_wgmma_dependent_launch and what builds on it.
 using LargestTile = ClusterTile<WgmmaTile<128, 256, 4, 2>, 2>;
 
 /// Whether the blocks for a shape, one per tile, are at most 1/`part` of the device's

@@ -128,12 +128,22 @@ struct Ring {
   /// `loads`: arrivals that fill it.
   __device__ void init(unsigned consumers = Tile::consumers, unsigned loads = 1) const {
     if (threadIdx.x == 0) {
-      for (unsigned i = 0; i < Tile::stages; ++i) {
-        init_barrier(full_of(i), loads);
-        init_barrier(empty_of(i), Cluster * consumers * (warpgroup_threads / 32));
-      }
-      fence_barriers();
+      init_barriers(consumers, loads);
     }
+    synchronize();
+  }
+
+  /// The first half of init(), for one thread.
+  __device__ void init_barriers(unsigned consumers = Tile::consumers, unsigned loads = 1) const {
+    for (unsigned i = 0; i < Tile::stages; ++i) {
+      init_barrier(full_of(i), loads);
+      init_barrier(empty_of(i), Cluster * consumers * (warpgroup_threads / 32));
+    }
+    fence_barriers();
+  }
+
+  /// The second half, for all threads of the cluster.
+  __device__ void synchronize() const {
     if constexpr (Cluster == 1) {
       __syncthreads();
     } else {
@@ -219,16 +229,16 @@ __device__ inline void produce_tile(const WgmmaArguments& arguments, Ring<Tile, 
 
 /// Multiplies all stages of a tile. Call from a warpgroup whose rows of A begin at byte a_offset of
 /// each stage. While one group of wgmmas runs, the next is issued and the previous stage is
-/// released. all_issued() is called once the last group is issued.
+/// released. all_issued() is called once the last group is issued. With `add`, the sums go on.
 template <class T, class Tile, unsigned Cluster, class AllIssued>
 __device__ inline void consume_tile(float (&sums)[Tile::blocks][Tile::sums],
                                     Ring<Tile, Cluster>& ring, unsigned a_offset, unsigned stages,
-                                    const AllIssued& all_issued) {
+                                    const AllIssued& all_issued, bool add = false) {
   unsigned before = 0;
   pin_sums(sums);
   for (unsigned i = 0; i < stages; ++i) {
     wait(ring.full(), ring.parity);
-    multiply_stage(T{}, sums, ring.a() + a_offset, ring.b(), i > 0);
+    multiply_stage(T{}, sums, ring.a() + a_offset, ring.b(), add || i > 0);
     if (i > 0) {
       wait_for_products<1>();
       ring.release(before);

@@ -233,6 +233,9 @@ void launch_scaled(const char* launcher, ScaledRows a, ScaledTiles b, __nv_bfloa
   }
   const Tiles clusters = require_scaled(launcher, a, b, c, shape, Tile::m * Plan::cluster_rows,
                                         Tile::n * Plan::cluster_columns);
+  if constexpr (Plan::splits > 1) {  // whose clusters are all launched
+    require_at_most(launcher, clusters.blocks(), max_grid_blocks / Plan::cluster);
+  }
   require_wgmma(launcher);
   const ScaledArguments arguments{
       .product = {.a_map = tensor_map(launcher, a.values, shape.m, shape.k, Plan::a_box_rows, 1),
