@@ -19,7 +19,7 @@ from devtools.tools import CLANG_FORMAT, CLANG_TIDY
 from warpgauge.measure import build
 from warpgauge.system import environment
 
-CPP_FOLDERS = ("kernels", "fixtures", "benchmarks", "scripts/tests", ".github/examples")
+CPP_FOLDERS = ("kernels", "fixtures", "benchmarks", "scripts/tests", "examples")
 CPP_SUFFIXES = (".cpp", ".hpp", ".cu", ".cuh")
 # More at once take longer to start than they save.
 _MOST_PYTESTS = 8
@@ -95,7 +95,8 @@ def lints_of(root: Path, no_cuda: bool, of_all: bool) -> list[Check]:
     def module(*arguments: str) -> Callable[[], Sequence[Command]]:
         return _one([sys.executable, "-m", *arguments])
 
-    python = ("--config=pyproject.toml", ".", "../benchmarks", "../fixtures", "../docs")
+    folders = ("benchmarks", "fixtures", "docs", "examples")
+    python = ("--config=pyproject.toml", ".", *(f"../{folder}" for folder in folders))
     return [
         _configure(root, folder, no_cuda),
         Check("clang-format", _one([CLANG_FORMAT, "--dry-run", "-Werror", *sources]), root,

@@ -15,7 +15,9 @@ PACKAGES = [
 
 _FOLDER = Path(sysconfig.get_path("scripts"))
 
-CLANG_FORMAT, CLANG_TIDY, ZIZMOR, CHECK_JSONSCHEMA, SHELLCHECK = (
+CLANG_FORMAT, CLANG_TIDY, ZIZMOR, CHECK_JSONSCHEMA, HADOLINT, SHELLCHECK = (
     str(_FOLDER / name)
-    for name in ("clang-format", "clang-tidy", "zizmor", "check-jsonschema", "shellcheck")
+    for name in (
+        *("clang-format", "clang-tidy", "zizmor", "check-jsonschema", "hadolint", "shellcheck"),
+    )
 )

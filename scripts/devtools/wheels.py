@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -25,7 +26,7 @@ from warpgauge.system.errors import UserError
 
 MOST_MIB = 15
 MOST_SECONDS = 20.0  # of the commands that are tried first after the installation
-CONSUMERS = ROOT / "fixtures" / "testing" / "consumers"
+EXAMPLES = ROOT / "examples"
 # The GPU driver's is the machine's, and CUPTI comes with a framework or the toolkit.
 _LEFT_OUT = ("libcuda.so.1", "libcupti.so.*")
 _ROW = {"name": "sum", "run_type": "iteration", "iterations": 1000, "time_unit": "ns"}
@@ -77,7 +78,9 @@ def check(wheel: Path, work: Path) -> None:
     if has_engine:
         _run([str(binaries / "python"), "-c", "import warpgauge_engine"], work)
     if cuda_compiler() or not has_engine:
-        try_cmake(binaries, work, "gpu" if has_engine else "host")
+        try_cmake(binaries, work, "fetch_content")
+    if cuda_compiler() and has_engine:
+        try_cmake(binaries, work, "library")
 
 
 def try_commands(binaries: Path, work: Path, version: str) -> None:
@@ -101,15 +104,18 @@ def try_commands(binaries: Path, work: Path, version: str) -> None:
             raise UserError(f"{warpgauge} wrote no whole page to {work / page}")
 
 
-def try_cmake(binaries: Path, work: Path, project: str) -> None:
-    """Build a project of the consumers with the wheel's libraries. Raises UserError."""
+def try_cmake(binaries: Path, work: Path, example: str) -> None:
+    """Build an example with the wheel's libraries. Raises UserError."""
     folder = _run([str(binaries / "warpgauge"), "--cmake-dir"], work).strip()
-    settings = [f"-Dwarpgauge_DIR={folder}", f"-DCMAKE_CUDA_COMPILER={cuda_compiler()}"]
-    settings += ["-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CUDA_ARCHITECTURES=90"]
-    _run(["cmake", "-G", "Ninja", "-S", str(CONSUMERS / project), "-B", "build", *settings], work)
-    _run(["cmake", "--build", "build"], work)
-    (program,) = json.loads((work / "build" / "warpgauge_benchmarks.json").read_text())["programs"]
-    program = work / "build" / program["path"]
+    shutil.copytree(EXAMPLES / example, work / example)
+    build = work / example / "build"
+    settings = [f"-Dwarpgauge_DIR={folder}", "-DCMAKE_BUILD_TYPE=Release"]
+    settings += ["-DCMAKE_CUDA_ARCHITECTURES=90"] if example == "library" else []
+    variables = {"CUDACXX": nvcc} if (nvcc := cuda_compiler()) else {}
+    _run(["cmake", "-G", "Ninja", "-S", example, "-B", str(build), *settings], work, variables)
+    _run(["cmake", "--build", str(build)], work)
+    (listed,) = json.loads((build / "warpgauge_benchmarks.json").read_text())["programs"]
+    program = build / listed["path"]
     if "/" not in _run([str(program), "--benchmark_list_tests"], work):
         raise UserError(f"{program}, built with {folder}, lists no benchmarks")
 

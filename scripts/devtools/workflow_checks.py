@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The checks by scripts/lint of workflows and of shell scripts, without a network."""
+"""The checks by scripts/lint of workflows, images and shell scripts, without a network."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from devtools.check_runner import Check, Command
-from devtools.tools import CHECK_JSONSCHEMA, SHELLCHECK, ZIZMOR
+from devtools.tools import CHECK_JSONSCHEMA, HADOLINT, SHELLCHECK, ZIZMOR
 
 _ZIZMOR = (ZIZMOR, "--offline", "--no-progress")
 # Neither finds everything that the other does.
@@ -32,11 +32,21 @@ def checks(root: Path) -> list[Check]:
         given = [
             ("--builtin-schema", "vendor.github-workflows", workflows(root)),
             ("--builtin-schema", "vendor.github-actions", actions(root)),
-            ("--builtin-schema", "vendor.dependabot", _yaml(folder, "dependabot")),
+            ("--builtin-schema", "vendor.dependabot", _named(folder, "dependabot.yml")),
+            ("--builtin-schema", "vendor.github-issue-forms", _forms(root)),
+            (
+                "--builtin-schema",
+                "vendor.github-issue-config",
+                _named(folder / "ISSUE_TEMPLATE", "config.yml"),
+            ),
+            ("--builtin-schema", "vendor.citation-file-format", _named(root, "CITATION.cff")),
         ]
         if (schema := folder / "gpus.schema.json").exists():
-            given.append(("--schemafile", str(schema), sorted(folder.glob("**/gpus.json"))))
+            given.append(("--schemafile", str(schema), _named(root, "gpus.json")))
         return [[CHECK_JSONSCHEMA, *by, *map(str, files)] for *by, files in given if files]
+
+    def images() -> Sequence[Command]:
+        return [[HADOLINT, "--no-color", *map(str, _named(root, "Dockerfile"))]]
 
     def shell() -> Sequence[Command]:
         blocks = [*workflows(root), *actions(root)]
@@ -47,9 +57,10 @@ def checks(root: Path) -> list[Check]:
         return commands
 
     return [
-        Check("zizmor", lambda: [[*_ZIZMOR, f"--persona={one}", str(folder)] for one in _PERSONAS],
+        Check("zizmor", lambda: [[*_ZIZMOR, f"--persona={one}", str(root)] for one in _PERSONAS],
               root, ZIZMOR),
         Check("schemas", schemas, root, CHECK_JSONSCHEMA),
+        Check("hadolint", images, root, HADOLINT),
         Check("shellcheck", shell, _OURS, SHELLCHECK),
         Check("reasons", lambda: [_module("ignore_reasons", that_may_ignore(root))], _OURS,
               sys.executable),
@@ -60,14 +71,19 @@ def _module(name: str, files: Sequence[Path]) -> Command:
     return [sys.executable, "-m", f"devtools.{name}", *map(str, files)]
 
 
+def _forms(root: Path) -> list[Path]:
+    found = [path for path in _all_yaml(root) if path.parent.name == "ISSUE_TEMPLATE"]
+    return [path for path in found if path.stem != "config"]
+
+
 def workflows(root: Path) -> list[Path]:
     """Those of examples, too."""
-    return _yaml(root / ".github", "**/workflows/*")
+    return [path for path in _all_yaml(root) if path.parent.name == "workflows"]
 
 
 def actions(root: Path) -> list[Path]:
-    """The composite actions, wherever in .github they lie."""
-    return _yaml(root / ".github", "**/action")
+    """The composite actions, wherever they lie."""
+    return [path for path in _all_yaml(root) if path.stem == "action"]
 
 
 def shell_scripts(root: Path) -> list[Path]:
@@ -77,12 +93,16 @@ def shell_scripts(root: Path) -> list[Path]:
 
 def that_may_ignore(root: Path) -> list[Path]:
     """Where a finding of zizmor or shellcheck can be ignored."""
-    settings = _yaml(root, "zizmor")
-    return [*_yaml(root / ".github", "**/*"), *settings, *shell_scripts(root)]
+    settings = [path for path in _all_yaml(root) if path.stem in ("dependabot", "zizmor")]
+    return sorted({*workflows(root), *actions(root), *settings, *shell_scripts(root)})
 
 
-def _yaml(folder: Path, name: str) -> list[Path]:
-    return sorted(path for end in ("yml", "yaml") for path in folder.glob(f"{name}.{end}"))
+def _named(folder: Path, name: str) -> list[Path]:
+    return sorted(path for path in _files(folder) if path.name == name)
+
+
+def _all_yaml(root: Path) -> list[Path]:
+    return sorted(path for path in _files(root) if path.suffix in (".yml", ".yaml"))
 
 
 def _files(root: Path) -> Iterator[Path]:

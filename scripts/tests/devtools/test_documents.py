@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the project's Markdown points to is there, and what SECURITY.md promises on, too.
 
+What a reader copies names this version.
 Whatever decides a verdict, or runs with a token that may write, has an owner.
 """
 
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import warpgauge
 from warpgauge.commands.main import CI
 from warpgauge.system.environment import ROOT
 from workflows import jobs
@@ -55,6 +57,27 @@ def test_every_link_leads_to_a_file_and_a_heading_and_no_placeholder_is_left(pat
     text = path.read_text(encoding="utf-8")
     assert [target for target in targets(text) if not leads_somewhere(path, target)] == []
     assert "@@" not in text
+
+
+# How the version, or its first numbers, stand in what is copied or cited.
+VERSION = re.compile(
+    r"find_package\(warpgauge ([\d.]+)"
+    r"|warpgauge/warpgauge\s+GIT_TAG (\S+?)[\s)]"
+    r"|FIND_PACKAGE_ARGS ([\d.]+)"
+    r"|^version: (.+)$",
+    re.MULTILINE,
+)
+
+
+def test_every_version_that_a_reader_copies_is_this_one() -> None:
+    lists = (ROOT / "examples").rglob("CMakeLists.txt")
+    named = [
+        (path.relative_to(ROOT), "".join(version).removeprefix("v"))
+        for path in (*FILES, *lists, ROOT / "CITATION.cff")
+        for version in VERSION.findall(path.read_text(encoding="utf-8"))
+    ]
+    assert {path.parts[0] for path, _ in named} == {"docs", "examples", "CITATION.cff"}
+    assert [at for at in named if not f"{warpgauge.__version__}.".startswith(f"{at[1]}.")] == []
 
 
 # SECURITY.md names only what is there: a check that was renamed must not be promised on.

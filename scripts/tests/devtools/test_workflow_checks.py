@@ -15,7 +15,7 @@ import pytest
 from devtools import check_runner, run_block_lint, workflow_checks
 from devtools.ignore_reasons import main, without_reason
 from devtools.run_block_lint import of_file
-from devtools.tools import CHECK_JSONSCHEMA, SHELLCHECK, ZIZMOR
+from devtools.tools import CHECK_JSONSCHEMA, HADOLINT, SHELLCHECK, ZIZMOR
 from devtools.workflow_checks import that_may_ignore
 from warpgauge.system.environment import ROOT
 
@@ -56,6 +56,9 @@ needs_tools = pytest.mark.skipif(
     not all(map(shutil.which, (ZIZMOR, CHECK_JSONSCHEMA, SHELLCHECK))),
     reason="this environment lacks zizmor, check-jsonschema or shellcheck",
 )
+needs_hadolint = pytest.mark.skipif(
+    shutil.which(HADOLINT) is None, reason="this environment lacks hadolint"
+)
 
 
 def ran(root: Path, name: str, allow_missing_tools: bool = False) -> tuple[bool, str]:
@@ -75,12 +78,23 @@ def checked(root: Path, name: str, files: dict[str, str]) -> str:
 
 
 @needs_tools
-@pytest.mark.parametrize("name", ["zizmor", "schemas", "shellcheck", "reasons"])
+@pytest.mark.parametrize(
+    "name",
+    ["zizmor", "schemas", "shellcheck", "reasons", pytest.param("hadolint", marks=needs_hadolint)],
+)
 def test_nothing_is_found_in_a_good_tree_nor_in_this_one(tmp_path: Path, name: str) -> None:
     script = "#!/bin/sh\necho hello\n"
-    assert checked(tmp_path, name, {".github/actions/a/action.yml": ACTION, "run": script}) == ""
+    files = {".github/actions/a/action.yml": ACTION, "run": script, "Dockerfile": "FROM scratch\n"}
+    assert checked(tmp_path, name, files) == ""
     good, said = ran(ROOT, name)
     assert good, said
+
+
+@needs_hadolint
+def test_a_fault_in_a_dockerfile_fails_wherever_it_lies(tmp_path: Path) -> None:
+    fault = {"deep/er/Dockerfile": "FROM debian:12\nRUN cd /tmp\n"}
+    said = checked(tmp_path, "hadolint", fault)
+    assert "deep/er/Dockerfile:2 DL3003" in said
 
 
 UNSAFE = {
@@ -105,6 +119,8 @@ def test_what_zizmor_calls_unsafe_fails(tmp_path: Path) -> None:
         unsafe = unsafe.replace(before, after)
     said = checked(tmp_path, "zizmor", {WORKFLOW: unsafe})
     assert [finding for _, finding in UNSAFE.values() if finding not in said] == []
+    copied = {WORKFLOW: GOOD, "examples/a/.github/workflows/b.yml": unsafe}
+    assert "template-injection" in checked(tmp_path, "zizmor", copied)
 
 
 @needs_tools
@@ -118,19 +134,45 @@ def test_an_action_is_checked_as_a_workflow_is(tmp_path: Path) -> None:
     assert "action.yml:7: SC2086 (info)" in checked(tmp_path, "shellcheck", files)
 
 
+FORM = """\
+name: bug
+description: of ours
+body:
+  - type: textarea
+    attributes:
+      label: What?
+"""
+CITATION = """\
+cff-version: 1.2.0
+message: cite it
+title: a title
+authors:
+  - name: somebody
+"""
+FORMS = ".github/ISSUE_TEMPLATE"
+SCHEMA = {"type": "object", "required": ["gpus"], "properties": {"gpus": {"type": "array"}}}
+# What GitHub reads: a good file, and what makes it a bad one.
+READ = {
+    WORKFLOW: (GOOD, "runs-on", "run-on"),
+    "examples/a/.github/workflows/b.yml": (GOOD, "runs-on", "run-on"),
+    ".github/dependabot.yml": ("version: 2\nupdates: []\n", "[]", "[{schedule: weekly}]"),
+    ".github/gpus.json": ('{"gpus": []}', "gpus", "cpus"),
+    "examples/a/.github/gpus.json": ('{"gpus": []}', "gpus", "cpus"),
+    f"{FORMS}/bug.yml": (FORM, "label:", "title:"),
+    f"{FORMS}/config.yml": ("blank_issues_enabled: true\n", "true", "perhaps"),
+    "CITATION.cff": (CITATION, "authors:", "writers:"),
+}
+
+
 @needs_tools
-def test_workflows_updates_and_the_list_of_gpus_are_held_to_their_schemas(tmp_path: Path) -> None:
-    updates = {".github/dependabot.yml": "version: 2\nupdates: []\n"}
-    assert checked(tmp_path, "schemas", updates) == ""
-    updates = {".github/dependabot.yml": "version: 2\nupdates: [{schedule: weekly}]\n"}
-    assert "dependabot.yml" in checked(tmp_path, "schemas", updates)
-    (tmp_path / ".github" / "dependabot.yml").unlink()
-    wrong = GOOD.replace("runs-on", "run-on")
-    assert "a.yml" in checked(tmp_path, "schemas", {WORKFLOW: wrong})
-    schema = {"type": "object", "required": ["gpus"], "properties": {"gpus": {"type": "array"}}}
-    files = {".github/gpus.schema.json": json.dumps(schema), ".github/gpus.json": '{"gpus": []}'}
+def test_what_github_reads_is_held_to_its_schema(tmp_path: Path) -> None:
+    files = {path: text for path, (text, _, _) in READ.items()}
+    files[".github/gpus.schema.json"] = json.dumps(SCHEMA)
     assert checked(tmp_path, "schemas", files) == ""
-    assert "gpus.json" in checked(tmp_path, "schemas", {".github/gpus.json": "{}"})
+    for path, (text, right, wrong) in READ.items():
+        files[path] = text.replace(right, wrong)
+    said = checked(tmp_path, "schemas", files).replace("\n", "")
+    assert [path for path in READ if path not in said] == []
 
 
 @needs_tools
@@ -145,7 +187,7 @@ def test_a_script_is_known_by_its_ending_or_its_first_line(tmp_path: Path) -> No
     assert [place for place in [*files][:3] if f"{place} line 2" not in said] == []
 
 
-@pytest.mark.parametrize("name", ["zizmor", "schemas", "shellcheck"])
+@pytest.mark.parametrize("name", ["zizmor", "schemas", "hadolint", "shellcheck"])
 def test_a_tool_that_is_missing_fails_unless_that_is_allowed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

@@ -43,6 +43,8 @@ RIGHTS = {"actions", "checks", "contents", "pull-requests", "security-events", "
 PUBLISHES, SITE_RIGHTS = "pages.yml/publish", {"pages": "write", "id-token": "write"}
 SECRET = re.compile(r"secrets\.|github\.token|GITHUB_TOKEN|GH_TOKEN")
 
+# The action at our root, which `$/` cannot name.
+CHECKED_OUT = "./warpgauge"
 # Of the default branch, or of the commit of ours that another project's workflow names.
 OURS = {None, "${{ job.workflow_sha }}", "${{ job.workflow_repository }}"}
 
@@ -165,8 +167,23 @@ def test_what_a_pull_request_starts_writes_nothing_and_knows_no_secret(job: Job)
 @every_file
 def test_actions_are_pinned_by_commit_and_say_their_version(path: Path) -> None:
     lines = [line.strip().removeprefix("- ") for line in path.read_text().splitlines()]
-    used = [line for line in lines if line.startswith("uses:") and "uses: $/" not in line]
+    own = ("uses: $/", f"uses: {CHECKED_OUT} ")
+    used = [line for line in lines if line.startswith("uses:") and not line.startswith(own)]
     assert [line for line in used if not PINNED.fullmatch(line)] == []
+
+
+def test_an_action_that_is_checked_out_is_ours_and_loaded_before_the_change_runs() -> None:
+    (job,) = [job for job in jobs() if CHECKED_OUT in str(job.steps)]
+    names = [step.get("uses") for step in job.steps]
+    steps = job.steps[: names.index(CHECKED_OUT)]
+    given = {step["with"]["path"]: step["with"] for step in steps if "uses" in step}
+    assert given.keys() == {"candidate", "warpgauge"}
+    assert {given["warpgauge"]["repository"], given["warpgauge"]["ref"]} <= OURS
+    assert given["candidate"].get("repository") is None
+    clean, engine = [step["run"] for step in steps if "run" in step]
+    assert clean.startswith("rm -rf ")
+    assert {"candidate", "warpgauge"} <= {*clean.split()}
+    assert "candidate" not in engine
 
 
 @every_run
@@ -183,7 +200,7 @@ def test_a_gpu_job_can_read_in_an_environment(job: Job) -> None:
     assert job.told["environment"] == "gpu" or "'gpu-outside' || 'gpu'" in job.told["environment"]
     uses = [str(step["uses"]) for step in job.steps if "uses" in step]
     artifacts = ("actions/upload-artifact@", "actions/download-artifact@")
-    allowed = ("actions/checkout@", *artifacts, "$/.github/actions/gate")
+    allowed = ("actions/checkout@", *artifacts, CHECKED_OUT)
     assert [action for action in uses if not action.startswith(allowed)] == []
 
 
@@ -397,15 +414,6 @@ def test_the_calls_are_found() -> None:
     assert {f"scripts/warpgauge {name}" for name in ("ci gate", "ci gpus", "ab")} <= found
     assert ".ci/run" in found
     assert "scripts/devtools/sanitize" in found
-
-
-def test_the_example_of_the_action_gives_it_what_it_needs() -> None:
-    action = workflows.parsed((workflows.GITHUB / "actions" / "gate" / "action.yml").read_text())
-    required = {key for key, told in action["inputs"].items() if told.get("required")}
-    (text,) = [one for one in workflows.blocks() if "/.github/actions/gate@" in one]
-    (job,) = workflows.parsed(text)["jobs"].values()
-    (step,) = [one for one in job["steps"] if "/.github/actions/gate@" in one.get("uses", "")]
-    assert required <= step["with"].keys() <= action["inputs"].keys()
 
 
 def workflow(name: str) -> Any:  # noqa: ANN401 - a YAML file's

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -42,8 +43,10 @@ class HostedJob:
     def run(self, job: Mapping[str, Any]) -> dict[str, str]:
         """Its outputs; `failed` tells how it ended."""
         self.folder.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(self._temporary, ignore_errors=True)
+        self._temporary.mkdir()
         self.known |= {
-            "github.workspace": str(self.folder), "github.repository": "adopter/library",
+            "github.workspace": str(self.folder), "github.repository": "somebody/library",
             "job.workflow_repository": OURS, "job.workflow_sha": "0" * 40,
         }  # fmt: skip
         self._steps(job["steps"])
@@ -68,6 +71,10 @@ class HostedJob:
     def filled(self, text: str) -> str:
         return _EXPRESSION.sub(lambda found: str(self.value(found[1])), str(text))
 
+    @property
+    def _temporary(self) -> Path:
+        return self.folder.with_name("temporary")
+
     def _steps(self, steps: list[Mapping[str, Any]]) -> None:
         for step in steps:
             condition = step.get("if", "success()")
@@ -78,7 +85,7 @@ class HostedJob:
             if prepare := self.before.get(step.get("name", "")):
                 prepare()
             given = {key: self.filled(one) for key, one in step.get("with", {}).items()}
-            found = self._shell(step) if "run" in step else self._action(step["uses"], given)
+            found = self._shell(step) if "run" in step else self._action(step, given)
             for name, one in found.items():
                 self.known[f"steps.{step.get('id', '')}.outputs.{name}"] = one
 
@@ -89,6 +96,7 @@ class HostedJob:
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
             "GITHUB_ACTIONS": "true",
             "GITHUB_OUTPUT": str(outputs),
+            "RUNNER_TEMP": str(self._temporary),
             **{name: self.filled(one) for name, one in step.get("env", {}).items()},
         }
         done = subprocess.run(
@@ -101,9 +109,12 @@ class HostedJob:
         self.failed |= done.returncode != 0
         return workflows.outputs(outputs)
 
-    def _action(self, uses: str, given: Mapping[str, str]) -> dict[str, str]:
-        if uses.startswith("$/"):
-            return self._composite(ROOT / uses.removeprefix("$/"), given)
+    def _action(self, step: Mapping[str, Any], given: Mapping[str, str]) -> dict[str, str]:
+        uses = step["uses"]
+        if uses.startswith(("./", f"{OURS}@")):
+            action = self.folder / uses if uses.startswith("./") else ROOT
+            variables = {name: self.filled(one) for name, one in step.get("env", {}).items()}
+            return self._composite(action, given, variables)
         if uses.startswith("actions/upload-artifact@"):
             path = self.folder / given["path"]
             alone = given.get("archive") == "False"
@@ -113,7 +124,7 @@ class HostedJob:
             self.uploaded[name] = path
             return {"artifact-url": f"https://github.com/artifacts/{name}"}
         assert uses.startswith("actions/checkout@"), uses
-        target = self.folder / given["path"]
+        target = self.folder / given.get("path", ".")
         if given.get("repository") == OURS:
             target.symlink_to(ROOT)
         else:
@@ -121,15 +132,17 @@ class HostedJob:
             git(target, "checkout", "--quiet", "--detach", given["ref"])
         return {}
 
-    def _composite(self, action: Path, given: Mapping[str, str]) -> dict[str, str]:
+    def _composite(
+        self, action: Path, given: Mapping[str, str], variables: Mapping[str, str]
+    ) -> dict[str, str]:
         told = workflows.parsed((action / "action.yml").read_text())
         assert given.keys() <= told["inputs"].keys()
         inputs = {name: given.get(name, one.get("default")) for name, one in told["inputs"].items()}
-        inside = {f"inputs.{name}": one for name, one in inputs.items()}
-        inner = HostedJob(
-            self.folder, self.project, {**inside, "github.action_path": str(action)},
-            self.environment,
-        )  # fmt: skip
+        known = {name: one for name, one in self.known.items() if name.startswith("github.")}
+        known |= {f"inputs.{name}": one for name, one in inputs.items()}
+        known["github.action_path"] = str(action)
+        environment = {**self.environment, **variables}
+        inner = HostedJob(self.folder, self.project, known, environment)
         inner._steps(told["runs"]["steps"])
         self.failed, self.log = inner.failed, self.log + inner.log
         return {name: inner.filled(one["value"]) for name, one in told["outputs"].items()}

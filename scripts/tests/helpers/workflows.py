@@ -14,6 +14,7 @@ from ruamel.yaml import YAML
 from warpgauge.system.environment import ROOT
 
 GITHUB = ROOT / ".github"
+ACTION = ROOT / "action.yml"
 _EXAMPLE = re.compile(r"^```yaml\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _HOSTED = re.compile(r"ubuntu-\d\d\.04")
 
@@ -84,7 +85,7 @@ def parsed(text: str) -> Any:  # noqa: ANN401
 
 
 def files() -> list[Path]:
-    return sorted([*GITHUB.glob("workflows/*.yml"), *GITHUB.glob("actions/*/action.yml")])
+    return sorted([*GITHUB.glob("workflows/*.yml"), ACTION])
 
 
 def workflows() -> dict[Path, Mapping[str, Any]]:
@@ -100,8 +101,8 @@ def jobs() -> list[Job]:
 
 
 def blocks() -> list[str]:
-    """The YAML that the adopter's page shows, for other repositories to copy."""
-    return _EXAMPLE.findall((GITHUB / "examples" / "adopter" / "README.md").read_text())
+    """The YAML that the gate's page shows, for other repositories to copy."""
+    return _EXAMPLE.findall((ROOT / "docs" / "pages" / "gate.md").read_text())
 
 
 def run_steps() -> list[Step]:
@@ -110,10 +111,7 @@ def run_steps() -> list[Step]:
         defaults = {**job.workflow.get("defaults", {}), **job.told.get("defaults", {})}
         shell = defaults.get("run", {}).get("shell", "")
         found += _run_steps(str(job), job.steps, shell)
-    for path in sorted(GITHUB.glob("actions/*/action.yml")):
-        steps = parsed(path.read_text())["runs"]["steps"]
-        found += _run_steps(f"actions/{path.parent.name}", steps, "")
-    return found
+    return found + _run_steps(ACTION.name, parsed(ACTION.read_text())["runs"]["steps"], "")
 
 
 def outputs(path: Path) -> dict[str, str]:
