@@ -48,4 +48,9 @@ if(WARPGAUGE_BENCHMARKS AND NOT TARGET CUDA::cublas)
   message(FATAL_ERROR "the CUDA toolkit in ${CUDAToolkit_LIBRARY_DIR} has no cuBLAS, which the gemm "
     "family needs: install it (libcublas-dev-13-0 and the like), or pass -DWARPGAUGE_CUDA=OFF")
 endif()
+# A wheel meets whatever CUDA runtime a framework brings, or none: it has one of its own.
+set(WARPGAUGE_CUDART CUDA::cudart)
+if(SKBUILD)
+  set(WARPGAUGE_CUDART CUDA::cudart_static)
+endif()
 set(WARPGAUGE_WITH_CUDA ON)

@@ -18,7 +18,7 @@ from rich.console import Console
 
 from warpgauge.system.errors import ExitStatus
 from warpgauge.system.layout import Cells, Columns, print_text
-from warpgauge.system.text import duration, inert, percent, plural, signed_duration
+from warpgauge.system.text import MINUS, duration, inert, percent, plural
 
 # What a replay time may differ by, whichever is more: a share of CUPTI's, and a time for each
 # kernel of the operation, since a replay also has to go from one kernel to the next.
@@ -141,9 +141,14 @@ def summary(findings: Sequence[Finding]) -> str:
     measured = [one for one in findings if one.truth is not Truth.ERROR]
     if measured:
         worst = max(measured, key=lambda one: abs(one.difference_ns) / one.allowed_ns)
-        farthest = f"{signed_duration(worst.difference_ns * 1e-9)}, {percent(worst.ratio)}"
+        farthest = f"{_signed(worst.difference_ns)}, {percent(worst.ratio)}"
         text += f". Farthest, for what it may: {inert(worst.name)} ({farthest})"
     return f"{text}."
+
+
+def _signed(nanoseconds: float) -> str:
+    sign = "" if nanoseconds == 0.0 else MINUS if nanoseconds < 0 else "+"
+    return f"{sign}{duration(abs(nanoseconds) * 1e-9)}"
 
 
 def _cells(finding: Finding) -> Cells:
@@ -154,7 +159,7 @@ def _cells(finding: Finding) -> Cells:
         numbers = (
             str(finding.kernels),
             *(duration(nanoseconds * 1e-9) for nanoseconds in times),
-            signed_duration(finding.difference_ns * 1e-9),
+            _signed(finding.difference_ns),
             percent(finding.ratio),
             duration(finding.allowed_ns * 1e-9),
         )

@@ -129,7 +129,7 @@ def why_not() -> str:
         torch, _ = _module("torch"), _module("warpgauge_engine")
         _module("warpgauge")
     except ImportError as fault:
-        remedy = "pip install torch triton ./scripts ./fixtures/python"
+        remedy = "pip install .[torch,triton]"
         return f"this python3 has no module {fault.name}: {remedy}"
     return "" if torch.cuda.is_available() else "torch sees no GPU here"
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from warpgauge.callables.timing import do_bench as do_bench
     from warpgauge.callables.timing import time as time
 
-__version__ = "0.2.0"  # as in CMakeLists.txt
+__version__ = "0.2.0"  # read by CMake and by the build of the wheel, too
 
 # What measures callables of Python, and its module: imported at the first use.
 _CALLABLES = {

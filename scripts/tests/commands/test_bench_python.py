@@ -81,7 +81,7 @@ def test_a_file_is_held_to_the_baselines_beside_it(project: Project) -> None:
 def test_without_a_gpu_a_file_is_listed_or_its_own_fault_is_told(
     project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(processes, "has_gpu", lambda: False)
+    monkeypatch.setattr(processes, "why_no_gpu", lambda: "none here")
     assert project.bench("--list") is ExitStatus.OK
     assert project.output()[0] == "sync/idle sync/busy"
     broken = tmp_path / "broken"

@@ -107,7 +107,7 @@ def test_every_module_is_in_a_room() -> None:
     rooms = {room_of(name) for name in modules(PACKAGE)}
     assert rooms == {"", *MAY_IMPORT}
     assert [one.name for one in PACKAGE.glob("*.py")] == ["__init__.py"]
-    beside = {path.name for path in SOURCES.iterdir() if path.suffix != ".egg-info"}
+    beside = {path.name for path in SOURCES.iterdir()}
     assert beside == {"warpgauge"}
 
 

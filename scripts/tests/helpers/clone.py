@@ -179,7 +179,7 @@ from warpgauge.measure import measuring, options
 from warpgauge.system import entry_point, environment, locks, process
 build.build = GitRepository(root, None).build
 environment.provide = lambda *_: None
-process.has_gpu = lambda: True
+process.why_no_gpu = lambda: ""
 locks._GPUS, measuring._COOLING_S = root / "build" / "gpus", 0.0
 environment.ROOT, options.new_seed = root, lambda: 1
 sys.exit(entry_point.run("bench", lambda: main(sys.argv[1:], root)))

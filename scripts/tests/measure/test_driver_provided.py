@@ -81,6 +81,18 @@ def test_the_driver_of_a_whole_build_is_preferred(ours: TwoFolders, built: list[
     assert built == []
 
 
+def test_the_driver_of_a_wheel_is_used_in_any_folder(
+    ours: TwoFolders, built: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(environment, "ENGINE", tmp_path / "site" / "engine")
+    wheels = environment.ENGINE / "bin" / drive_lines.TARGET
+    wheels.parent.mkdir(parents=True)
+    wheels.symlink_to(driver_of_tests.driver())
+    assert drive_lines.driver() == wheels
+    assert ours.beside() is ExitStatus.OK
+    assert built == []
+
+
 def test_a_driver_that_cannot_be_built_is_the_builds_own_error(
     ours: TwoFolders, built: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:

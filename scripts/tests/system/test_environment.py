@@ -17,6 +17,7 @@ from threading import Event
 import pytest
 
 import shell
+import warpgauge
 from warpgauge.system import environment
 from warpgauge.system.environment import LOCK, ROOT, Need, ensure
 from warpgauge.system.errors import UserError
@@ -313,3 +314,31 @@ def test_a_version_of_a_package_is_installed_once_or_not_at_all(
     words = runs.read_text().splitlines()
     assert len(words) == 3
     assert all("-m pip install" in line and "--no-deps" in line for line in words)
+
+
+def test_what_an_engine_was_built_with_is_what_its_build_wrote(tmp_path: Path) -> None:
+    built = tmp_path / "warpgauge-built.txt"
+    head = f"warpgauge {warpgauge.__version__} "
+    assert environment.about(tmp_path, None) == f"{head}(commit unknown, engine not built)"
+    built.write_text("0123abcd\nwith CUDA 13.0.88\n")
+    assert environment.about(tmp_path, None) == f"{head}(commit 0123abcd, engine with CUDA 13.0.88)"
+    built.write_text("\nwithout CUDA\n")  # by who has no git
+    assert environment.about(tmp_path, None) == f"{head}(commit unknown, engine without CUDA)"
+    built.write_text("")
+    assert environment.about(tmp_path, None) == f"{head}(commit unknown, engine not built)"
+
+
+def test_the_commit_of_a_clone_is_that_of_its_checkout(tmp_path: Path) -> None:
+    (tmp_path / "warpgauge-built.txt").write_text("of-the-build\nwithout CUDA\n")
+    said = environment.about(tmp_path, ROOT)
+    described = subprocess.run(
+        ["git", "-C", str(ROOT), "describe", "--always", "--dirty"], capture_output=True, text=True
+    ).stdout.strip()
+    assert f"(commit {described}, engine without CUDA)" in said
+
+
+def test_the_folder_for_cmake_is_there_or_a_sentence_says_how_to_make_it(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=rf"not built in {tmp_path}: cmake --preset release && "):
+        environment.cmake_dir(tmp_path)
+    (tmp_path / "warpgauge-config.cmake").touch()
+    assert environment.cmake_dir(tmp_path) == str(tmp_path)

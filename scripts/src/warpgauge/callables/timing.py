@@ -219,8 +219,8 @@ def engine_module() -> Module:
         return importlib.import_module("warpgauge_engine")
     except ImportError as fault:
         raise UserError(
-            f"the engine for Python cannot be imported ({fault}): pip install ./fixtures/python, "
-            "on a machine with the CUDA toolkit"
+            f"the engine for Python cannot be imported ({fault}): install a wheel of warpgauge "
+            "that was built with CUDA, or pip install . in a clone, with the CUDA toolkit"
         ) from fault
 
 

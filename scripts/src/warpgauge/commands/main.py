@@ -24,7 +24,6 @@ from typing import (  # noqa: UP035 - for Python 3.8
     Tuple,
 )
 
-from warpgauge import __version__
 from warpgauge.system import entry_point, environment, streams
 from warpgauge.system.errors import UserError
 
@@ -51,8 +50,7 @@ COMMANDS = {
     "bench": Command("measure this GPU, and compare with its baseline or another commit",
         "bench.main", *_MEASURING),
     "compare": Command("compare two benchmark results", "compare.main", STATISTICS),
-    "ab": Command("compare two builds, environments or commands, in pairs",
-        "ab.main", *_MEASURING),
+    "ab": Command("compare two builds, environments or commands, in pairs", "ab.main", *_MEASURING),
     "evaluate": Command("check whether a kernel is correct, within memory, and faster than another",
         "evaluate.main", *_MEASURING),
     "baseline": Command("show, prune and check baselines", "baseline.main", STATISTICS),
@@ -81,16 +79,15 @@ CI = {
     "gate": Command("measure a pull request, and write a folder to upload", "ci.gate.main"),
     "comment": Command("post the results of a GPU workflow run on its pull request",
         "ci.results.comment", STATISTICS),
-    "propose": Command("open a pull request with the sessions that this run of baseline.yml "
-        "recorded", "ci.results.propose", STATISTICS, ""),
+    "propose": Command("open a pull request with the sessions that baseline.yml recorded",
+        "ci.results.propose", STATISTICS, ""),
     "history": Command("add what this run of nightly.yml measured to the branch history",
         "ci.results.add", STATISTICS, ""),
     "pages": Command("make a site from the nightly results", "ci.results.pages", STATISTICS),
-    "on-demand": Command("start the measurement that a comment asks for, and print it for "
-        "$GITHUB_OUTPUT", "ci.hosted.on_demand", lines=""),
+    "on-demand": Command("start what a comment asks for, and print it for $GITHUB_OUTPUT",
+        "ci.hosted.on_demand", lines=""),
     "gpus": Command("print the GPU models that pull requests are measured on", "ci.hosted.gpus"),
-    "check-setup": Command("check the repository settings that the gate depends on",
-        "ci.hosted.check_setup"),
+    "check-setup": Command("check the repository settings of the gate", "ci.hosted.check_setup"),
     # Packages are installed in a separate step, which has no token.
     "prepare": Command("install the Python packages that the other commands need, and exit",
         "", STATISTICS, ""),
@@ -192,11 +189,13 @@ def _imported(path: str) -> Any:  # noqa: ANN401 - a function
 
 def _without_a_command(prog: str, word: str, commands: Mapping[str, Command]) -> int:
     is_help = word in ("-h", "--help", "--help-all")
-    if is_help or word in ("-V", "--version"):
-        print(usage(prog, commands) if is_help else f"warpgauge {__version__}")
+    about, cmake_dir = environment.about, environment.cmake_dir
+    answers = {"-V": about, "--version": about, "--cmake-dir": cmake_dir}
+    if is_help or word in answers:
+        print(usage(prog, commands) if is_help else answers[word]())
         return 0
     known = [*commands, *(["ci"] if commands is COMMANDS else [])]
-    others = ["--quiet", "--color", "--version", "--help"] if word.startswith("-") else known
+    others = ["--quiet", "--color", "--help", *answers] if word.startswith("-") else known
     if near := get_close_matches(_SYNONYMS.get(word, word), others, n=1):
         raise UserError(f"{word!r} is not a command: did you mean '{near[0]}'? See --help")
     what = f"{word!r} is not a command" if word else "a command is missing"
@@ -217,6 +216,7 @@ def usage(prog: str = "warpgauge", commands: Mapping[str, Command] = COMMANDS) -
             *("", "every command:", "  --quiet      no progress or remarks on standard error"),
             "  --color WHEN always, never, or auto: on a terminal, unless NO_COLOR is set",
             *("", f"`{prog} COMMAND --help` shows the options of a command, `warpgauge bench"),
-            "--help-all` also rare ones, `warpgauge --version` the version.",
+            "--help-all` also rare ones, `warpgauge --version` the version, `warpgauge",
+            "--cmake-dir` the folder for cmake -Dwarpgauge_DIR=...",
         ]
     )

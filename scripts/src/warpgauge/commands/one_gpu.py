@@ -108,7 +108,7 @@ class Bench(MeasuringCommand):
             measuring.require_gpu()
         if self.kernels is not None:
             return self.kernels.built(measuring)
-        return measuring.built(() if process.has_gpu() else measuring.host_programs())
+        return measuring.built(measuring.host_programs() if process.why_no_gpu() else ())
 
     @cached_property
     def kernels(self) -> ExternalKernels | None:

@@ -149,7 +149,7 @@ def read(text: bytes, place: Place) -> Night:
     try:
         return _DECODER.decode(text)
     except msgspec.ValidationError as fault:
-        wanted = contract.format_of(Night)
+        wanted = Night.__struct_config__.tag
         raise place.error(f"is no {wanted} ({contract.in_words(fault)})", _REMEDY) from None
     except (msgspec.DecodeError, RecursionError):
         raise place.error("is not valid JSON", _REMEDY) from None

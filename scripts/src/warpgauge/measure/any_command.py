@@ -86,9 +86,8 @@ def measured(command: str, pattern: str, folder: str) -> dict[str, float]:
         words = errors.read(_MOST_OUTPUT).decode(errors="replace").strip()
         output = content.decode(errors="replace")
         if running.returncode:
-            raise UserError(
-                f"{command}: it ended with status {running.returncode}: {_cut(words or output)}"
-            )
+            how = f"it ended with status {running.returncode}"
+            raise UserError(f"{command}: {how}: {_cut(words or output)}")
         return _times(command, pattern, output, seconds, Path(own, "results"))
 
 

@@ -27,7 +27,7 @@ TARGET = "warpgauge_drive"  # in CMake; also the name of the file
 INHERITED = "/dev/shm/inherited"  # where an isolated program writes its report
 FAILED = 1  # its exit status where, for example, it cannot isolate programs
 PRESET = "drive"  # of CMake, for a build of the driver alone
-VARIABLE = "WARPGAUGE_DRIVE"  # names another driver, such as an installed one
+VARIABLE = "WARPGAUGE_DRIVE"  # names another driver
 
 REMEDY = f"build it (cmake --preset release && cmake --build --preset release --target {TARGET})"
 
@@ -36,8 +36,9 @@ def driver() -> Path:
     """Return the path of the driver, which need not exist."""
     if named := os.environ.get(VARIABLE):
         return Path(named)
+    wheels = environment.ENGINE / "bin" / TARGET
     built, alone = (environment.ROOT / "build" / one / TARGET for one in ("release", PRESET))
-    return built if built.exists() else alone
+    return next((one for one in (wheels, built) if one.exists()), alone)
 
 
 Show = Callable[[str], None]

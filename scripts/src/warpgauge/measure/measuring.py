@@ -368,8 +368,8 @@ class Measuring:
         needing = [binary for binary in everything if binary.needs_gpu]
         cannot_tell = needing and not any(binary.is_built for binary in needing)
         # Without a GPU, a build leaves out the programs that need one.
-        if (builds or cannot_tell) and not process.has_gpu():
-            probe = Probe({}, process.why_no_gpu())
+        if (builds or cannot_tell) and (why := process.why_no_gpu()):
+            probe = Probe({}, why)
         elif needing:
             probe = discovery.probe(everything, *where, isolate=self.isolates)
         found = probe.context.get("gpu_uuid", "")

@@ -88,7 +88,7 @@ def wanted(everything: Sequence[Binary], filter: str, *, suites: bool = False) -
     if left:  # only programs with faults
         asked = f" of --filter {typed(filter)}" if filter else ""
         # Without a GPU, programs that need one are not built, except files in Python.
-        first = next((one for one in left if one.is_built or process.has_gpu()), None)
+        first = next((one for one in left if one.is_built or not process.why_no_gpu()), None)
         why = (
             f"{first.path.name} {first.fault}"
             if first

@@ -40,11 +40,6 @@ D = TypeVar("D", bound=Document)
 T = TypeVar("T")
 
 
-def format_of(kind: type[Document]) -> str:
-    """Return a format and its version: ``history/1``."""
-    return str(kind.__struct_config__.tag)
-
-
 def in_words(error: msgspec.ValidationError) -> str:
     """Return msgspec's sentence, for example ``Expected `int`, got `str` - at `$.seconds` ``."""
     return cut(str(error), _LONGEST_FAULT)
@@ -55,7 +50,8 @@ def decoded(value: object, kind: type[D], place: Place, remedy: str) -> D:
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as fault:
-        raise place.error(f"is no {format_of(kind)} ({in_words(fault)})", remedy) from None
+        tag = kind.__struct_config__.tag
+        raise place.error(f"is no {tag} ({in_words(fault)})", remedy) from None
 
 
 def schema(kind: type[msgspec.Struct]) -> dict[str, Any]:

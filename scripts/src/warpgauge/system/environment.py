@@ -16,9 +16,11 @@ import subprocess
 import sys
 import sysconfig
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, Optional
 
+from warpgauge import __version__
 from warpgauge.system.errors import UserError
 from warpgauge.system.locks import alone
 from warpgauge.system.text import file_name
@@ -29,12 +31,34 @@ _ABOVE = Path(__file__).resolve().parents[4]
 CLONE: Optional[Path] = _ABOVE if (_ABOVE / LOCK).is_file() else None  # noqa: UP045 - Python 3.8
 # The project that commands work on: the clone, or the current folder.
 ROOT = CLONE or Path.cwd()
+# What a wheel has beside the modules: the driver, and the engine.
+ENGINE = Path(__file__).resolve().parents[1] / "engine"
+# The engine's package for CMake, which a clone may not have built.
+CMAKE = CLONE / "build" / "release" if CLONE else ENGINE / "lib" / "cmake" / "warpgauge"
 OLDEST_PYTHON = (3, 10)
 # The TOML parser, part of Python since 3.11.
 TOML = "tomllib" if sys.version_info >= (3, 11) else "tomli"
 # Marks a .venv as made here. It holds the lock's hash and is written last, so that an interrupted
 # installation is detected and repeated.
 STAMP = "warpgauge-lock-sha256"
+
+
+def about(cmake: Path = CMAKE, clone: Path | None = CLONE) -> str:
+    """Return the version, the commit, and which CUDA toolkit built the engine."""
+    commit, engine = "", "not built"
+    with suppress(OSError, ValueError):
+        commit, engine = (cmake / "warpgauge-built.txt").read_text().splitlines()
+    if clone:
+        commit = _run(["git", "-C", str(clone), "describe", "--always", "--dirty"])[1].strip()
+    return f"warpgauge {__version__} (commit {commit or 'unknown'}, engine {engine})"
+
+
+def cmake_dir(cmake: Path = CMAKE) -> str:
+    """Return the folder of the engine's package for CMake. Raises UserError if it is not built."""
+    if not (cmake / "warpgauge-config.cmake").is_file():
+        remedy = "cmake --preset release && cmake --build --preset release"
+        raise UserError(f"the engine is not built in {cmake}: {remedy}")
+    return str(cmake)
 
 
 def ensure(packages: Sequence[str], clone: Path | None = CLONE, *, make: bool = True) -> None:
@@ -55,9 +79,7 @@ def ensure(packages: Sequence[str], clone: Path | None = CLONE, *, make: bool = 
         return
     lacks = f"this Python does not have {', '.join(missing)}"
     if clone is None:
-        raise UserError(
-            f"{lacks}: install warpgauge with its dependencies, or add them to this environment"
-        )
+        raise UserError(f"{lacks}: install warpgauge with its dependencies, or them alone")
     venv = clone / ".venv"
     python = venv / "bin" / "python"
     digest = _digest(clone)
@@ -167,10 +189,6 @@ def _has_header(name: str) -> bool:
     return any(Path(p, name).exists() or Path(p, "include", name).exists() for p in places)
 
 
-def _has_python_headers() -> bool:
-    return Path(sysconfig.get_path("include"), "Python.h").exists()
-
-
 VENV = Need("python3-venv", lambda: importlib.util.find_spec("ensurepip"))
 BUILD = (
     Need("cmake", lambda: _at_least((3, 25), "cmake", "--version")),
@@ -183,7 +201,7 @@ BUILD = (
 TEST = (
     *BUILD,
     Need("libgtest-dev", lambda: _has_header("gtest/gtest.h"), required=False),
-    Need("python3-dev", _has_python_headers, required=False),
+    Need("python3-dev", Path(sysconfig.get_path("include"), "Python.h").exists, required=False),
     Need("libbenchmark-tools", Path("/usr/share/benchmark/compare.py").exists, required=False),
     Need("chromium", lambda: shutil.which("chromium"), required=False),
 )

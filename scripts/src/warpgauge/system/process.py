@@ -265,11 +265,6 @@ def nvidia_smi(*arguments: str) -> str:
     return done.stdout.strip()
 
 
-def has_gpu() -> bool:
-    """Return whether a driver shows a GPU, which programs may use."""
-    return not why_no_gpu()
-
-
 def why_no_gpu() -> str:
     """Return why there is no GPU that programs could use; "" if there is one."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
@@ -285,9 +280,6 @@ def why_no_gpu() -> str:
 
 def require_gpu() -> None:
     """Raise UserError if no driver shows a GPU. Call it before a build that takes minutes."""
-    if not (why := why_no_gpu()):
-        return
-    raise UserError(
-        f"no GPU was found: {why}; nothing was built. Run this on a machine with a GPU",
-        ExitStatus.NOT_MEASURED,
-    )
+    if why := why_no_gpu():
+        instead = "nothing was built. Run this on a machine with a GPU"
+        raise UserError(f"no GPU was found: {why}; {instead}", ExitStatus.NOT_MEASURED)

@@ -141,12 +141,6 @@ def duration(seconds: float) -> str:
     return f"{digits(seconds / size)} {unit}"
 
 
-def signed_duration(seconds: float) -> str:
-    """Format a difference of times: ``+12.30 ns``."""
-    sign = "" if seconds == 0.0 else MINUS if seconds < 0 else "+"
-    return f"{sign}{duration(abs(seconds))}"
-
-
 def quantity(value: float, unit: str) -> str:
     """Format a rate with a decimal prefix: ``51.30 TFLOP/s``; up to 9999, bytes stay in GB/s."""
     for size, prefix in _PREFIXES:

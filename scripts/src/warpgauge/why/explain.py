@@ -212,7 +212,7 @@ def regressions(found: Comparison, measuring: Measuring) -> list[Verdict]:
         if one.outcome is Outcome.REGRESSION and one.by_time is None and one.change and one.in_pairs
     ]
     slower.sort(key=lambda both: -both[0])
-    explains = not measuring.options.inject and process.has_gpu()
+    explains = not measuring.options.inject and not process.why_no_gpu()
     return [one for _, one in slower] if explains else []
 
 
