@@ -34,11 +34,7 @@ void gemm_wgmma_best(const T* a, const T* b, T* c, GemmShape shape, cudaStream_t
     if (splits_terms<Choice>(shape)) {
       gemm_wgmma_split_k(a, b, c, shape, stream);
     } else if constexpr (std::is_same_v<Choice, LargestTile>) {
-      if (tiles_fit<Choice>(shape)) {
-        gemm_wgmma_staggered_end(a, b, c, shape, stream);
-      } else {
-        gemm_wgmma_early_loads(a, b, c, shape, stream);
-      }
+      gemm_wgmma_staggered_end(a, b, c, shape, stream);
     } else {
       launch_persistent<T, typename Choice::Tile, typename Choice::Store, SerpentineOrder<8>,
                         Choice::cluster>(launcher, a, b, c, shape, stream, Start::early);

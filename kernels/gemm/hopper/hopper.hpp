@@ -97,10 +97,9 @@ void gemm_wgmma_ping_pong(const T* a, const T* b, T* c, GemmShape shape, cudaStr
 template <class T>
 void gemm_wgmma_split_k(const T* a, const T* b, T* c, GemmShape shape, cudaStream_t stream);
 
-/// The rung that suits the shape: gemm_wgmma_split_k; gemm_wgmma_staggered_end for one tile per
-/// block; gemm_wgmma_early_loads for more; or gemm_wgmma_dependent_launch with smaller tiles: 64 x
-/// 64 (in clusters of two that share B), 64 x 128 (in such clusters or alone), 64 x 256, 128 x 128
-/// or 128 x 192.
+/// The rung that suits the shape: gemm_wgmma_split_k, gemm_wgmma_staggered_end, or
+/// gemm_wgmma_dependent_launch with smaller tiles: 64 x 64 (in clusters of two that share B), 64 x
+/// 128 (in such clusters or alone), 64 x 256, 128 x 128 or 128 x 192.
 template <class T>
 void gemm_wgmma_best(const T* a, const T* b, T* c, GemmShape shape, cudaStream_t stream);
 
