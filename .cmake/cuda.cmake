@@ -50,7 +50,7 @@ if(WARPGAUGE_BENCHMARKS AND NOT TARGET CUDA::cublas)
 endif()
 # A wheel meets whatever CUDA runtime a framework brings, or none: it has one of its own.
 set(WARPGAUGE_CUDART CUDA::cudart)
-if(SKBUILD)
+if(SKBUILD AND PROJECT_IS_TOP_LEVEL)
   set(WARPGAUGE_CUDART CUDA::cudart_static)
 endif()
 set(WARPGAUGE_WITH_CUDA ON)
