@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a real GPU can do to a run costs the row that did it; a minute and a half on an H200.
 
-Needs the program of fixtures/testing/bench_faults.cu, which a build with tests makes, and a GPU;
+Needs the program of fixtures/testing/bench_faults.cpp, which a build with tests makes, and a GPU;
 skipped without.
 """
 
