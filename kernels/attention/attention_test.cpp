@@ -24,11 +24,13 @@ namespace {
 using bf16 = __nv_bfloat16;
 using Values = std::vector<bf16>;
 
-/// Batch, length, heads, kv_heads: one key; edges on both sides of 32, 64 and 128 queries or keys;
-/// several tiles, not whole; more tiles than multiprocessors, so that a block has three or more.
-constexpr std::size_t sizes[][4] = {{1, 1, 1, 1},    {2, 31, 2, 1},  {1, 64, 3, 3},  {1, 65, 2, 2},
-                                    {2, 127, 4, 2},  {1, 128, 2, 1}, {3, 129, 2, 2}, {1, 300, 6, 2},
-                                    {1, 1000, 1, 1}, {3, 193, 70, 7}};
+/// Batch, length, heads, kv_heads: one key; edges on both sides of 32, 64, 128 and 192 queries or
+/// keys; several tiles, not whole; more tiles than multiprocessors, so that a block has three or
+/// more, of unequal lengths.
+constexpr std::size_t sizes[][4] = {{1, 1, 1, 1},   {2, 31, 2, 1},   {1, 64, 3, 3},
+                                    {1, 65, 2, 2},  {2, 127, 4, 2},  {1, 128, 2, 1},
+                                    {3, 129, 2, 2}, {1, 192, 2, 1},  {2, 193, 2, 1},
+                                    {1, 300, 6, 2}, {1, 1000, 1, 1}, {3, 400, 35, 7}};
 
 /// Calls body(shape) for all sizes, both head sizes, and both kinds of attention.
 template <class Body>
@@ -206,8 +208,8 @@ TEST_F(AttentionTest, ScoresOfZeroGiveTheMean) {
 
 TEST_F(AttentionTest, NanInAQueryShowsInItsResultAlone) {
   for (const AttentionShape shape :
-       {AttentionShape{1, 200, 2, 1, 64, false}, AttentionShape{1, 200, 2, 1, 128, false},
-        AttentionShape{1, 200, 2, 1, 128, true}}) {
+       {AttentionShape{1, 200, 2, 1, 64, false}, AttentionShape{1, 200, 2, 1, 64, true},
+        AttentionShape{1, 200, 2, 1, 128, false}, AttentionShape{1, 200, 2, 1, 128, true}}) {
     SCOPED_TRACE(::testing::Message() << shape);
     constexpr std::size_t row = 150 * 2 + 1;  // query 150 of head 1
     const Inputs in(shape, 1);

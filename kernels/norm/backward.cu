@@ -256,6 +256,8 @@ void clear_gradients(const char* launcher,
                      std::size_t columns, cudaStream_t stream) {
   for (const auto& [name, gradient] : gradients) {
     require_pointer(launcher, name, gradient, alignof(float));
+  }
+  for (const auto& [name, gradient] : gradients) {
     WARPGAUGE_CHECK(cudaMemsetAsync(gradient, 0, columns * sizeof(float), stream));
   }
 }

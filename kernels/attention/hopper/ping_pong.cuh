@@ -85,11 +85,13 @@ __global__ __launch_bounds__(Tile::threads, 1) void attention_ping_pong_kernel(
 #pragma unroll 1
       for (unsigned skipped = own_tiles; skipped < tiles; ++skipped) {
         wait(memory.k_full(k), k.parity);
+        __syncwarp();  // all threads have seen this phase: no wgmma stands between, as below
         release(memory.k_empty(k));
         k.advance();
         turns.take();
         turns.pass();
         wait(memory.v_full(v), v.parity);
+        __syncwarp();
         release(memory.v_empty(v));
         v.advance();
       }
