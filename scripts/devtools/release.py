@@ -27,7 +27,7 @@ from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.text import plural
 
 BRANCH = "main"
-MOST_DAYS = 14  # of a self-check
+MOST_DAYS = 14  # of a self-check, and of the commit of a figure
 
 _COMMIT = re.compile(r"\bcommit\s+([0-9a-f]{7,40})\b")
 _CODE = re.compile(r"^```.*?^```|`[^`\n]+`", re.MULTILINE | re.DOTALL)
@@ -93,12 +93,15 @@ def changelog(release: Release) -> str:
 
 
 def figures(release: Release) -> str:
-    """Each figure names its commit, which led to this one, and commands that are there."""
+    """They are of recent commits, which led to this one, and of commands that are there."""
     text = (release.root / "README.md").read_text()
     if not (commits := sorted({*_COMMIT.findall(text)})):
         raise UserError("README.md names no commit: say where its figures were measured")
     for commit in commits:
         _require_ancestor(release, commit, "README.md")
+        day = git.require(release.root, "log", "-1", "--format=%as", commit).strip()
+        if (days := (release.today - date.fromisoformat(day)).days) > MOST_DAYS:
+            raise UserError(f"README.md: commit {commit} is {days} days old: measure again")
     code = "\n".join(_CODE.findall(text))
     for path in _FILE.findall(code):
         if not (release.root / path).exists():
@@ -155,12 +158,13 @@ def examples(release: Release) -> str:
         package = release.run([str(binaries / "warpgauge"), "--cmake-dir"], Path(scratch)).strip()
         settings = ["-GNinja", "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CUDA_ARCHITECTURES=90"]
         settings += [f"-Dwarpgauge_DIR={package}", f"-DCMAKE_CUDA_COMPILER={cuda_compiler()}"]
-        settings += [f"-DFETCHCONTENT_SOURCE_DIR_WARPGAUGE={release.root}"]
         for source in sorted(release.root.glob("examples/*/CMakeLists.txt")):
             name = source.parent.name
             release.run(["cmake", "-S", str(source.parent), "-B", name, *settings], Path(scratch))
             release.run(["cmake", "--build", name], Path(scratch))
             built.append(name)
+    if not built:
+        raise UserError("examples has no project that CMake builds: restore them")
     return ", ".join(built)
 
 

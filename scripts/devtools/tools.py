@@ -13,11 +13,9 @@ PACKAGES = [
     *("prometheus_client", "cmarkgfm", "jinja2"),
 ]
 
+_PROGRAMS = "clang-format", "clang-tidy", "zizmor", "check-jsonschema", "hadolint", "shellcheck"
 _FOLDER = Path(sysconfig.get_path("scripts"))
 
 CLANG_FORMAT, CLANG_TIDY, ZIZMOR, CHECK_JSONSCHEMA, HADOLINT, SHELLCHECK = (
-    str(_FOLDER / name)
-    for name in (
-        *("clang-format", "clang-tidy", "zizmor", "check-jsonschema", "hadolint", "shellcheck"),
-    )
+    str(_FOLDER / name) for name in _PROGRAMS
 )

@@ -55,6 +55,13 @@ class Project:
         assert old in text
         self.write(file, text.replace(old, new))
 
+    def figure(self, day: str) -> None:
+        """The README's is of a commit of that day."""
+        git(
+            self.root, "commit", "--quiet", "--allow-empty", f"--date={day}T10:00", "--message", "x"
+        )
+        self.write("README.md", f"5 µs (commit {git(self.root, 'rev-parse', 'HEAD')[:12]})\n")
+
     def self_check(self, days: int = 3, commit: str = "") -> None:
         context = {"date": f"{TODAY - timedelta(days)}T10:00:00+00:00", "commit": commit or "HEAD"}
         self.write("baselines/self-check-a.json", json.dumps({"context": context}))
@@ -88,6 +95,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     for who in ("AUTHOR", "COMMITTER"):
         monkeypatch.setenv(f"GIT_{who}_NAME", "a")
         monkeypatch.setenv(f"GIT_{who}_EMAIL", "a@b")
+        monkeypatch.setenv(f"GIT_{who}_DATE", f"{TODAY}T10:00:00Z")
     root = tmp_path / "project"
     root.mkdir()
     (root / ".gitignore").write_text("/build/\n")
@@ -107,6 +115,8 @@ def test_what_passes_every_check_is_tagged_where_it_was_checked(project: Project
     assert project.lines[0] == [str(project.root / ".ci" / "run")]
     (configured,) = (line for line in project.lines if line[:2] == ["cmake", "-S"])
     assert "-Dwarpgauge_DIR=/venv/lib/cmake" in configured
+    # Which FetchContent would take instead of the wheel.
+    assert not [word for word in configured if word.startswith("-DFETCHCONTENT_SOURCE_DIR")]
     (installed,) = (line for line in project.lines if "install" in line)
     assert installed[-1].endswith(f"warpgauge-{VERSION}.whl")
 
@@ -134,6 +144,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "a figure of a commit that is not there": (
         lambda it: it.write("README.md", "(commit 12ab34cd56)"), "12ab34cd56 did not lead"),
     "a figure without a commit": (lambda it: it.write("README.md", "5 µs"), "names no commit"),
+    "a figure of an old commit": (lambda it: it.figure("2026-11-16"), "is 15 days old"),
     "a file that is gone": (
         lambda it: it.replace("README.md", "scripts/warpgauge", "scripts/gone"), "scripts/gone"),
     "a command that is gone": (
@@ -164,6 +175,14 @@ def test_a_fault_is_refused_before_anything_runs_for_minutes(project: Project, w
 def test_another_version_than_the_packages_is_refused(project: Project) -> None:
     with pytest.raises(UserError, match=r"has 1\.2\.3, not 1\.2\.4"):
         project.release("1.2.4")
+    assert project.tags == ""
+
+
+def test_without_an_example_to_build_nothing_is_tagged(project: Project) -> None:
+    (project.root / "examples" / "library" / "CMakeLists.txt").unlink()
+    project.commit()
+    with pytest.raises(UserError, match="no project that CMake builds"):
+        project.release()
     assert project.tags == ""
 
 

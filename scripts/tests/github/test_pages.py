@@ -244,6 +244,10 @@ def test_a_models_page_has_its_sessions_and_how_its_processes_scatter_over_each_
     assert [words for words in shown if words not in nvlink] == []
     assert [words in pcie for words in ("GPU-three", "8.000\xa0ms")] == [True, True]
     assert [words in nvlink for words in ("GPU-three", "8.000\xa0ms")] == [False, False]
+    *_, over_nvlink, over_pcie = Page(site.text("reference/index.html")).links
+    for link, section, other in ((over_nvlink, nvlink, pcie), (over_pcie, pcie, nvlink)):
+        place = f'id="{link.partition("#")[2]}"'
+        assert [place in section, place in other] == [True, False]
     assert nvlink.count("<circle") == 2  # two of the three processes took equally long
 
 
