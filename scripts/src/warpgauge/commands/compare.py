@@ -23,6 +23,7 @@ from warpgauge.records.benchmark_filter import matching, normal, require_match
 from warpgauge.records.load import load, load_processes
 from warpgauge.records.model import Record
 from warpgauge.reports import recorded
+from warpgauge.reports.advice import started
 from warpgauge.reports.format import FORMATS, Format
 from warpgauge.reports.formats import terminal
 from warpgauge.reports.view import gpu_name
@@ -100,8 +101,8 @@ def demo(argv: Sequence[str], root: Path) -> ExitStatus:
     print_text(console, f"{mark}\n", style="bold yellow")
     status = formats.deliver(found, ExitStatus.OK, lambda: terminal.render(found, console))
     print_text(console, f"\n{mark}", style="bold yellow")
-    print_text(console, "To look into a regression of your own: scripts/warpgauge explain")
-    print_text(console, "To measure your own GPU: scripts/bench")
+    print_text(console, f"To look into a regression of your own: {' '.join(started('explain'))}")
+    print_text(console, f"To measure your own GPU: {' '.join(started('bench'))}")
     return status
 
 
@@ -131,8 +132,7 @@ def parse(argv: Sequence[str]) -> tuple[Namespace, Namespace]:
     """Return our options, and those of Google Benchmark's compare.py. Raises UserError.
 
     `processes` holds the files of both sides, or is empty; argparse knows no list that ends at
-    ``--``. `sides` are those of a command line of Google Benchmark's compare.py (`upstream`), or
-    None.
+    ``--``. `sides` are those of Google Benchmark's compare.py (`upstream`), or None.
     """
     parser = command_lines.compare()
     end = argv.index(PROCESSES) if PROCESSES in argv else len(argv)

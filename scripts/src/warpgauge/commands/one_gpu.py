@@ -27,7 +27,7 @@ from warpgauge.measure.measuring import Built, Measuring
 from warpgauge.records import load
 from warpgauge.records.model import Record, Session
 from warpgauge.records.sessions import FEWEST_OF_A_CHANGE
-from warpgauge.reports.advice import first_steps
+from warpgauge.reports.advice import first_steps, started
 from warpgauge.system import git, process
 from warpgauge.system.atomic import replace_all
 from warpgauge.system.errors import ExitStatus, UserError
@@ -349,7 +349,7 @@ def without_baseline(probe: Probe, run: Record) -> tuple[str, ...]:
         status = f"exit status {ExitStatus.NOT_MEASURED:d}"
         return (
             f"No GPU was measured: {why}. So this run cannot pass ({status}).",
-            "To see what a run on a GPU looks like: scripts/warpgauge demo",
+            "To see what a run on a GPU looks like: " + " ".join(started("demo")),
         )
     return tuple(f"{step.words} {step.command}" for step in first_steps(run))
 

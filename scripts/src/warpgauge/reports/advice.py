@@ -63,7 +63,7 @@ def next_step(comparison: Comparison) -> tuple[Step, ...]:
         return (*steps, Step(words, f"{_bench(comparison.candidate)} --record"))
     if slowest is not None:
         words = "To confirm it, measure the programs themselves in pairs:"
-        return (Step(words, shlex.join([*_started("ab"), *_FOLDERS])),)
+        return (Step(words, shlex.join([*started("ab"), *_FOLDERS])),)
     rows, is_refused = comparison.candidate.rows, comparison.refusal is not None
     for failed in _of(comparison, Outcome.ERROR) if ours and not is_refused else ():
         row = rows.get(failed.name)
@@ -109,7 +109,7 @@ def _bound(comparison: Comparison, undecided: Sequence[Verdict]) -> Step:
     counts = [min(one.processes) for one in undecided if one.processes is not None]
     if comparison.is_of_plain_files and counts and min(counts) < ENOUGH_FILES:
         words = f"Measure {ENOUGH_FILES} processes per side, in turns, each side in a folder:"
-        return Step(words, shlex.join([*_started("compare"), "old-results", "new-results"]))
+        return Step(words, shlex.join([*started("compare"), "old-results", "new-results"]))
     base = _base(comparison)
     if any(note.kind == MOVED_ALIKE for note in comparison.notes) and not base:
         return Step("Measure both sides in turns:", _AB_FOLDERS)
@@ -174,7 +174,7 @@ def _selected(comparison: Comparison, rows: Sequence[Verdict]) -> str:
 def _bench(run: Record) -> str:
     """Return the command that measured a run, also for another project's programs."""
     context = newest(run).context
-    words = _started("bench") if BUILD_DIR in context else ["scripts/bench"]
+    words = started("bench") if BUILD_DIR in context else ["scripts/bench"]
     for options, key in ((["--build-dir"], BUILD_DIR), ([], MANIFEST), ([], FILE)):
         if key in context:
             words += [*options, _folder(context[key], key.upper())]
@@ -197,10 +197,10 @@ def _ab(comparison: Comparison) -> str:
     if _base(comparison):
         return _AB_FOLDERS
     names = (context[PROGRAMS] for context in contexts)
-    return shlex.join([*_started("ab"), *map(_folder, names, _FOLDERS)])
+    return shlex.join([*started("ab"), *map(_folder, names, _FOLDERS)])
 
 
-def _started(command: str) -> list[str]:
+def started(command: str) -> list[str]:
     """Return the words that start a command in the working directory, often another project's."""
     clone = environment.CLONE
     return [str(nearby(clone) / "scripts" / "warpgauge") if clone else "warpgauge", command]

@@ -15,7 +15,6 @@ from pathlib import Path
 from warpgauge.records import load
 from warpgauge.records.model import Record
 from warpgauge.records.sessions import BASE, CANDIDATE, newest
-from warpgauge.system import environment
 from warpgauge.system.text import foreign
 from warpgauge.verdict import judge, policy
 from warpgauge.verdict.comparison import Comparison
@@ -26,8 +25,8 @@ _FOLDER = Path(__file__).with_suffix("")
 
 
 def comparison() -> Comparison:
-    """Return the recorded comparison, by the policy of this tree."""
-    rules = policy.named_or_in(environment.ROOT / "baselines", None)
+    """Return the recorded comparison, by the policy that was recorded with it."""
+    rules = policy.load(_FOLDER / "policy.toml")
     with tempfile.TemporaryDirectory() as folder:
         base, candidate = (_record(side, Path(folder)) for side in (BASE, CANDIDATE))
         return judge.judge(base, candidate, ComparisonSettings(policy=rules))
