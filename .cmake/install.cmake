@@ -61,9 +61,9 @@ configure_package_config_file("${CMAKE_CURRENT_LIST_DIR}/warpgauge-config.cmake.
   "${PROJECT_BINARY_DIR}/warpgauge-config.cmake" INSTALL_PREFIX "${PROJECT_BINARY_DIR}"
   INSTALL_DESTINATION . NO_SET_AND_CHECK_MACRO)
 string(REPLACE "_LIBRARY" "" kind "${kind}")
-set(google_benchmark "find_dependency(Threads)
+set(google_benchmark "set(folder \"\${PACKAGE_PREFIX_DIR}/${CMAKE_INSTALL_LIBDIR}/warpgauge\") # others' prefixes follow
+find_dependency(Threads)
 if(NOT TARGET warpgauge::benchmark)
-  cmake_path(SET folder NORMALIZE \"\${CMAKE_CURRENT_LIST_DIR}/../../warpgauge\")
   file(GLOB library \"\${folder}/libbenchmark*\")
   add_library(warpgauge::benchmark ${kind} IMPORTED)
   set_target_properties(warpgauge::benchmark PROPERTIES IMPORTED_LOCATION \"\${library}\"

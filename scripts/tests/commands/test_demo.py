@@ -36,7 +36,7 @@ def test_the_recording_is_marked_at_both_ends_and_shows_the_regression(
     assert first.startswith(MARK)
     assert last.startswith(MARK)
     assert "scripts/warpgauge explain" in cause
-    assert "scripts/bench" in measure
+    assert "warpgauge bench" in measure
     shown = "\n".join(lines)
     assert MARK not in shown
     assert "FAIL  1 slower" in shown
