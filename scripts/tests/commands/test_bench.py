@@ -123,7 +123,7 @@ def test_without_a_gpu_it_measures_the_host_and_says_why_and_what_a_gpu_shows(
     *_, reason, demo, _ = err.splitlines()  # the last one names the log
     assert why in reason
     assert "exit status 3" in reason
-    assert demo.endswith(": scripts/warpgauge demo")
+    assert demo.endswith("scripts/warpgauge demo")
     assert err.count(NO_GPU) == 1
     assert "--record" not in err
     assert [row["name"] for row in json.loads(out.read_text())["benchmarks"]] == ["host/copy"]
