@@ -386,5 +386,24 @@ TEST_F(QuantisedNormTest, RowsOfTheSmallestNumbersKeepTheirProportions) {
   expect_near(scales_reference, {0x1p-119 / 448}, 0, 1e-10);
 }
 
+// 2^-150, which float rounds to 0, and the next greater product of two bf16.
+TEST_F(QuantisedNormTest, RowsOfProductsThatFloatRoundsToZeroHaveNoScale) {
+  using T = __nv_bfloat16;
+  constexpr RowsShape shape{2, 8};
+  std::vector<T> values(16, static_cast<T>(0.0F));
+  values[3] = static_cast<T>(0x1p-75F);
+  values[8 + 3] = static_cast<T>(0x1.02p-75F);
+  const Matrix<T> x(values);
+  const Matrix<T> gamma(std::vector<T>(8, static_cast<T>(0x1p-75F)));
+  DeviceArray<__nv_fp8_e4m3> out(16);
+  GuardedOutput<float> scales(2);
+  GuardedOutput<double> scales_reference(2);
+  rms_norm_e4m3(x.data(), gamma.data(), out.data(), scales.data(), shape, 1, stream());
+  e4m3_scales_reference(x.data(), gamma.data(), scales_reference.data(), shape, 1, 0, 2, stream());
+  synchronize();
+  expect_near(scales, {0, 0x1p-119 / 448}, 0, 1e-6);
+  expect_near(scales_reference, {0, 0x1p-119 / 448}, 0, 1e-10);
+}
+
 }  // namespace
 }  // namespace warpgauge::kernels

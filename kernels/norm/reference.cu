@@ -27,7 +27,7 @@ __device__ double largest_to_quantise(std::size_t columns, double (&scratch)[row
   const double largest = over_row(
       columns, 0, scratch, [&](std::size_t i) { return fabs(y(i)); },
       [](double a, double b) { return a > b ? a : b; });
-  return largest > 0 ? fmax(largest, 0x1p-119) : 0;
+  return largest > 0x1p-150 ? fmax(largest, 0x1p-119) : 0;  // float rounds 2^-150 to 0
 }
 
 /// 1 / sqrt(mean(x^2) + epsilon), in every thread.
