@@ -13,7 +13,7 @@ PACKAGES = [
     *("prometheus_client", "cmarkgfm", "jinja2"),
 ]
 # What a wheel is built with.
-WHEEL = ["auditwheel", "build", "nanobind", "scikit_build_core"]
+WHEEL = ["auditwheel", "build", "hatch_fancy_pypi_readme", "nanobind", "scikit_build_core"]
 
 _PROGRAMS = "clang-format", "clang-tidy", "zizmor", "check-jsonschema", "hadolint", "shellcheck"
 _FOLDER = Path(sysconfig.get_path("scripts"))

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import warpgauge
 from warpgauge.commands.main import CI
+from warpgauge.system import contract
 from warpgauge.system.environment import ROOT
 from workflows import jobs
 
@@ -26,7 +28,7 @@ CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 TARGET = re.compile(
     r"\]\(\s*<?([^)\s>]+)"  # [text](target) and ![text](target)
     r"|^\[[^]]+\]:\s*(\S+)"
-    r'|(?:src|href)="([^"]+)"',
+    r'|(?:src|srcset|href)="([^"]+)"',
     re.MULTILINE,
 )
 ELSEWHERE = re.compile(r"[a-z]+:")
@@ -57,6 +59,17 @@ def test_every_link_leads_to_a_file_and_a_heading_and_no_placeholder_is_left(pat
     text = path.read_text(encoding="utf-8")
     assert [target for target in targets(text) if not leads_somewhere(path, target)] == []
     assert "@@" not in text
+
+
+def test_on_the_page_of_a_package_index_every_link_leads_to_the_repository() -> None:
+    project: Any = contract.read_toml(ROOT / "pyproject.toml")
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    count = len(targets(text))
+    for by in project["tool"]["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"]["substitutions"]:
+        text = re.sub(by["pattern"], by["replacement"], text)
+    assert [target for target in targets(text) if not target.startswith("#")] == []
+    source = re.escape(project["project"]["urls"]["Source"])
+    assert len(re.findall(rf"{source}/(?:blob|raw)/v\$HFPR_VERSION/\S", text)) == count
 
 
 # How the version, or its first numbers, stand in what is copied or cited.
