@@ -93,6 +93,14 @@ def test_every_version_that_a_reader_copies_is_this_one() -> None:
     assert [at for at in named if not f"{warpgauge.__version__}.".startswith(f"{at[1]}.")] == []
 
 
+def test_every_version_of_the_changelog_leads_to_its_release() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    newest, *older = re.findall(r"^## \[([\d.]+)\]", text, re.MULTILINE)
+    links = dict(re.findall(r"^\[([\w.]+)\]: \S+/warpgauge/(\S+)$", text, re.MULTILINE))
+    released = {version: f"releases/tag/v{version}" for version in (newest, *older)}
+    assert links == {"Unreleased": f"compare/v{newest}...HEAD", **released}
+
+
 # SECURITY.md names only what is there: a check that was renamed must not be promised on.
 PAGE = (ROOT / ".github" / "SECURITY.md").read_text(encoding="utf-8")
 # A path, as it stands in the page, and the folder that it is in.
