@@ -9,10 +9,10 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -22,7 +22,7 @@ from pathlib import Path
 from warpgauge import __version__
 from warpgauge.commands.main import COMMANDS
 from warpgauge.measure.build import cuda_compiler
-from warpgauge.system import git
+from warpgauge.system import git, process
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.text import plural
 
@@ -34,8 +34,8 @@ _CODE = re.compile(r"^```.*?^```|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 _FILE = re.compile(r"(?<![\w./])(?:scripts|benchmarks|examples)/[\w./-]*\w")
 _COMMAND = re.compile(r"\bwarpgauge ([a-z][a-z-]*)")
 
-# Runs a command in a folder, and returns its standard output. Raises UserError if it fails.
-Run = Callable[[Sequence[str], Path], str]
+# Runs a command in a folder. Raises UserError if it fails.
+Run = Callable[[Sequence[str], Path], None]
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,8 @@ class Release:
 
 
 def tree(release: Release) -> str:
-    if changed := git.require(release.root, "status", "--porcelain").splitlines():
+    status = "status", "--porcelain", "--untracked-files=normal"
+    if changed := git.require(release.root, *status).splitlines():
         raise UserError(f"the tree has changes ({changed[0].strip()}): commit or remove them")
     branch = git.require(release.root, "rev-parse", "--abbrev-ref", "HEAD").strip()
     if branch != BRANCH:
@@ -132,43 +133,29 @@ def _require_ancestor(release: Release, commit: str, where: str) -> None:
         raise UserError(f"{where}: commit {commit} did not lead to this one: {remedy}")
 
 
+def tools(release: Release) -> str:
+    """What the last steps need."""
+    if not (nvcc := cuda_compiler()):
+        raise UserError("there is no nvcc, and so no engine: release where the CUDA toolkit is")
+    if git.run(release.root, "var", "GIT_COMMITTER_IDENT").returncode:
+        raise UserError("git does not know who tags: set its user.name and user.email")
+    return nvcc
+
+
 def tests(release: Release) -> str:
     release.run([str(release.root / ".ci" / "run")], release.root)
     return "every test, every linter, the documentation"
 
 
 def wheels(release: Release) -> str:
-    """From a clean clone, and tried in a fresh environment."""
-    if not cuda_compiler():
-        raise UserError("there is no nvcc, and so no engine: release where the CUDA toolkit is")
+    """From a clean clone, and tried in a fresh environment, which builds examples, too."""
     shutil.rmtree(release.wheels, ignore_errors=True)
     line = ["env", "PYTHONPATH=src", sys.executable, "-m", "devtools.wheels", str(release.wheels)]
     release.run(line, release.root / "scripts")
     return str(release.wheels.relative_to(release.root))
 
 
-def examples(release: Release) -> str:
-    """Each project that CMake builds, with the wheel alone."""
-    built = []
-    with tempfile.TemporaryDirectory(prefix="warpgauge-") as scratch:
-        binaries = Path(scratch, "venv", "bin")
-        (wheel,) = release.wheels.glob("*.whl")
-        release.run([sys.executable, "-m", "venv", str(binaries.parent)], release.root)
-        release.run([str(binaries / "pip"), "install", "--quiet", str(wheel)], Path(scratch))
-        package = release.run([str(binaries / "warpgauge"), "--cmake-dir"], Path(scratch)).strip()
-        settings = ["-GNinja", "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CUDA_ARCHITECTURES=90"]
-        settings += [f"-Dwarpgauge_DIR={package}", f"-DCMAKE_CUDA_COMPILER={cuda_compiler()}"]
-        for source in sorted(release.root.glob("examples/*/CMakeLists.txt")):
-            name = source.parent.name
-            release.run(["cmake", "-S", str(source.parent), "-B", name, *settings], Path(scratch))
-            release.run(["cmake", "--build", name], Path(scratch))
-            built.append(name)
-    if not built:
-        raise UserError("examples has no project that CMake builds: restore them")
-    return ", ".join(built)
-
-
-CHECKS = (tree, version, changelog, figures, self_checks, tests, wheels, examples)
+CHECKS = (tree, version, changelog, figures, self_checks, tools, tests, wheels)
 
 
 def made(release: Release, say: Callable[[str], None]) -> None:
@@ -176,21 +163,27 @@ def made(release: Release, say: Callable[[str], None]) -> None:
     head = git.commit_of(release.root, "HEAD")
     for check in CHECKS:
         say(f"{check.__name__.replace('_', '-'):<12} ok: {check(release)}")
+    tree(release)  # nobody may have changed it while tests ran
+    if git.commit_of(release.root, "HEAD") != head:
+        raise UserError(f"{BRANCH} moved on from {git.short(head)} meanwhile: run this again")
     if release.asked:
-        tree(release)  # nobody may have changed it while tests ran
         words = "tag", "-a", release.tag, "-m", f"warpgauge {release.asked}", head
         git.require(release.root, *words)
-        say(f"tagged: {release.tag}; publish it with git push origin {release.tag}")
+        push = f"git push --atomic origin {BRANCH} {release.tag}"
+        say(f"tagged: {release.tag}; publish it with {push}")
 
 
-def logged(command: Sequence[str], folder: Path, log: Path) -> str:
-    """Run a command with its output in `log`; return its standard output. Raises UserError."""
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+def logged(command: Sequence[str], folder: Path, log: Path) -> None:
+    """Show a command, and run it with its output in `log`. Raises UserError if it fails."""
+    line = shlex.join(command)
     with log.open("a") as file:
-        file.write(f"$ {' '.join(command)}\n{done.stdout}{done.stderr}")
-    if done.returncode:
-        raise UserError(f"`{' '.join(command)}` failed ({done.returncode}): {log} says why")
-    return done.stdout
+        for shown in (file, sys.stdout):
+            print(f"$ {line} >> {log}", file=shown, flush=True)
+        output = {"stdout": file, "stderr": subprocess.STDOUT}
+        with process.started(command, cwd=folder, **output) as running:
+            process.ends_within(running, None)
+    if running.returncode:
+        raise UserError(f"`{line}` failed ({running.returncode}): {log} says why")
 
 
 def main(argv: Sequence[str], root: Path) -> ExitStatus:
@@ -199,5 +192,5 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
     asked, log = parser.parse_args(argv).version, root / "build" / "release.log"
     log.parent.mkdir(exist_ok=True)
     log.write_text("")
-    made(Release(root, partial(logged, log=log), date.today(), asked), print)
+    made(Release(root, partial(logged, log=log), date.today(), asked), partial(print, flush=True))
     return ExitStatus.OK

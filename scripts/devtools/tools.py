@@ -12,6 +12,8 @@ PACKAGES = [
     *("ruff", "mypy", "clang_format", "clang_tidy", "check_jsonschema", "ruamel.yaml"),
     *("prometheus_client", "cmarkgfm", "jinja2"),
 ]
+# What a wheel is built with.
+WHEEL = ["auditwheel", "build", "hatch_fancy_pypi_readme", "nanobind", "scikit_build_core"]
 
 _PROGRAMS = "clang-format", "clang-tidy", "zizmor", "check-jsonschema", "hadolint", "shellcheck"
 _FOLDER = Path(sysconfig.get_path("scripts"))

@@ -32,8 +32,8 @@ _LEFT_OUT = ("libcuda.so.1", "libcupti.so.*")
 _ROW = {"name": "sum", "run_type": "iteration", "iterations": 1000, "time_unit": "ns"}
 
 
-def build(root: Path, out: Path) -> tuple[Path, Path]:
-    """Build HEAD of a clone, and the wheel from the sdist. Raises UserError.
+def build(root: Path, work: Path) -> tuple[Path, Path]:
+    """Build HEAD of a clone in the empty folder `work`, the wheel from the sdist. Raises UserError.
 
     The wheel is for this machine's Python, and for CUDA of the nvcc found, whose major version is
     its build tag: 0 without nvcc.
@@ -45,17 +45,15 @@ def build(root: Path, out: Path) -> tuple[Path, Path]:
     variables = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     if nvcc:
         variables["CUDACXX"] = nvcc
-    with tempfile.TemporaryDirectory(prefix="warpgauge-wheel-") as scratch:
-        clean, built = Path(scratch, "clean"), Path(scratch, "built")
-        _run(["git", "clone", "--quiet", str(root), str(clean)])
-        line = [sys.executable, "-m", "build", "--no-isolation", tag]
-        _run([*line, f"--outdir={built}", str(clean)], variables=variables)
-        (sdist,), (wheel,) = built.glob("*.tar.gz"), built.glob("*.whl")
-        line = [sys.executable, "-m", "auditwheel", "repair", f"--wheel-dir={scratch}"]
-        _run([*line, *(f"--exclude={name}" for name in _LEFT_OUT), str(wheel)], variables=variables)
-        (portable,) = Path(scratch).glob("*.whl")
-        out.mkdir(parents=True, exist_ok=True)
-        return sdist.replace(out / sdist.name), portable.replace(out / portable.name)
+    clean, built = work / "clean", work / "built"
+    _run(["git", "clone", "--quiet", str(root), str(clean)])
+    line = [sys.executable, "-m", "build", "--no-isolation", tag]
+    _run([*line, f"--outdir={built}", str(clean)], variables=variables)
+    (sdist,), (wheel,) = built.glob("*.tar.gz"), built.glob("*.whl")
+    line = [sys.executable, "-m", "auditwheel", "repair", f"--wheel-dir={work}"]
+    _run([*line, *(f"--exclude={name}" for name in _LEFT_OUT), str(wheel)], variables=variables)
+    (portable,) = work.glob("*.whl")
+    return sdist, portable
 
 
 def check(wheel: Path, work: Path) -> None:
@@ -142,12 +140,17 @@ def _run(
 
 
 def main(argv: Sequence[str]) -> int:
-    """Build and check. Raises UserError."""
-    sdist, wheel = build(ROOT, Path(argv[0]) if argv else ROOT / "dist")
-    with tempfile.TemporaryDirectory(prefix="warpgauge-check-") as work:
-        check(wheel, Path(work))
-    for path in (sdist, wheel):
-        print(f"{path}  {path.stat().st_size / 2**20:.1f} MiB")
+    """Build and check, and then write to the folder. Raises UserError."""
+    out = Path(argv[0]) if argv else ROOT / "dist"
+    with tempfile.TemporaryDirectory(prefix="warpgauge-wheel-") as scratch:
+        work = Path(scratch, "build"), Path(scratch, "check")
+        for folder in (*work, out):
+            folder.mkdir(parents=True, exist_ok=True)
+        built = build(ROOT, work[0])
+        check(built[1], work[1])
+        for path in built:
+            print(f"{out / path.name}  {path.stat().st_size / 2**20:.1f} MiB")
+            shutil.move(path, out / path.name)  # maybe to another disk
     return 0
 
 

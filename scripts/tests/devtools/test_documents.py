@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import warpgauge
 from warpgauge.commands.main import CI
+from warpgauge.system import contract
 from warpgauge.system.environment import ROOT
 from workflows import jobs
 
@@ -26,7 +28,7 @@ CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 TARGET = re.compile(
     r"\]\(\s*<?([^)\s>]+)"  # [text](target) and ![text](target)
     r"|^\[[^]]+\]:\s*(\S+)"
-    r'|(?:src|href)="([^"]+)"',
+    r'|(?:src|srcset|href)="([^"]+)"',
     re.MULTILINE,
 )
 ELSEWHERE = re.compile(r"[a-z]+:")
@@ -59,6 +61,17 @@ def test_every_link_leads_to_a_file_and_a_heading_and_no_placeholder_is_left(pat
     assert "@@" not in text
 
 
+def test_on_the_page_of_a_package_index_every_link_leads_to_the_repository() -> None:
+    project: Any = contract.read_toml(ROOT / "pyproject.toml")
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    count = len(targets(text))
+    for by in project["tool"]["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"]["substitutions"]:
+        text = re.sub(by["pattern"], by["replacement"], text)
+    assert [target for target in targets(text) if not target.startswith("#")] == []
+    source = re.escape(project["project"]["urls"]["Source"])
+    assert len(re.findall(rf"{source}/(?:blob|raw)/v\$HFPR_VERSION/\S", text)) == count
+
+
 # How the version, or its first numbers, stand in what is copied or cited.
 VERSION = re.compile(
     r"find_package\(warpgauge ([\d.]+)"
@@ -78,6 +91,14 @@ def test_every_version_that_a_reader_copies_is_this_one() -> None:
     ]
     assert {path.parts[0] for path, _ in named} == {"docs", "examples", "CITATION.cff"}
     assert [at for at in named if not f"{warpgauge.__version__}.".startswith(f"{at[1]}.")] == []
+
+
+def test_every_version_of_the_changelog_leads_to_its_release() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    newest, *older = re.findall(r"^## \[([\d.]+)\]", text, re.MULTILINE)
+    links = dict(re.findall(r"^\[([\w.]+)\]: \S+/warpgauge/(\S+)$", text, re.MULTILINE))
+    released = {version: f"releases/tag/v{version}" for version in (newest, *older)}
+    assert links == {"Unreleased": f"compare/v{newest}...HEAD", **released}
 
 
 # SECURITY.md names only what is there: a check that was renamed must not be promised on.

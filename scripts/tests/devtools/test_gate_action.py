@@ -81,7 +81,7 @@ def test_its_outputs_are_those_that_the_gate_writes() -> None:
 
 def test_the_marketplace_can_list_it() -> None:
     assert len(ACTION["description"]) <= 125
-    assert ACTION["branding"] == {"icon": "activity", "color": "green"}
+    assert ACTION["branding"].keys() == {"icon", "color"}  # scripts/lint knows their values
 
 
 class PullRequest:

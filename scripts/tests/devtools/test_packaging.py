@@ -107,6 +107,8 @@ def test_the_bounds_are_those_of_the_build(spack: Spack) -> None:
     }
     needed = {*CONDA["requirements"]["build"], *CONDA["requirements"]["host"]}
     assert {f"cmake >={least}", f"benchmark >={benchmark}", f"nlohmann_json >={json_}"} <= needed
+    backend: Any = contract.read_toml(PROJECT)["build-system"]
+    assert {need.replace(">=", " >=") for need in backend["requires"]} <= needed
 
 
 def test_every_option_that_a_recipe_sets_is_one(spack: Spack) -> None:

@@ -66,6 +66,29 @@ def test_a_wheel_that_is_too_large_is_not_tried(tmp_path: Path) -> None:
         wheels.check(wheel, tmp_path)
 
 
+def test_only_what_was_checked_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "out"
+
+    def build(root: Path, work: Path) -> tuple[Path, Path]:
+        made = work / "a.tar.gz", work / "a.whl"
+        for path in made:
+            path.write_text(path.name)
+        return made
+
+    def check(wheel: Path, work: Path) -> None:
+        assert [*work.iterdir()] == []
+        raise UserError(f"{wheel.name} is wrong")
+
+    monkeypatch.setattr(wheels, "build", build)
+    monkeypatch.setattr(wheels, "check", check)
+    with pytest.raises(UserError, match=r"a\.whl is wrong"):
+        wheels.main([str(out)])
+    assert [*out.iterdir()] == []
+    monkeypatch.setattr(wheels, "check", lambda wheel, work: None)
+    wheels.main([str(out)])
+    assert {path.read_text() for path in out.iterdir()} == {"a.tar.gz", "a.whl"}
+
+
 def test_cmake_reads_the_version_where_python_has_it(tmp_path: Path) -> None:
     """Configures the project as for an sdist, which needs no compiler and writes the commit."""
     settings = ["-DSKBUILD_STATE=sdist", "-DCMAKE_PROJECT_INCLUDE=" + str(tmp_path / "show.cmake")]

@@ -129,14 +129,14 @@ def short(commit: str) -> str:
 def commit_of(root: Path, ref: str) -> str:
     """Return the full commit that `ref` names in the clone `root`. Raises UserError."""
     require(root, "rev-parse", "--git-dir")
-    named = f"{ref}^{{commit}}"
-    found = run(root, "rev-parse", "--verify", "--quiet", "--end-of-options", named)
-    if found.returncode == 0:
+    verify = "rev-parse", "--verify", "--quiet", "--end-of-options"
+    if (found := run(root, *verify, f"{ref}^{{commit}}")).returncode == 0:
         return found.stdout.strip()
-    if run(root, "rev-parse", "--is-shallow-repository").stdout.strip() == "true":
+    remedy = "git fetch it" if is_full(ref) else "git fetch it, or name another"
+    if run(root, *verify, f"refs/remotes/origin/{ref}").returncode == 0:
+        remedy = f"origin/{ref} is"
+    elif run(root, "rev-parse", "--is-shallow-repository").stdout.strip() == "true":
         remedy = "the clone is shallow: get the rest with git fetch --unshallow"
-    else:
-        remedy = "git fetch it" if is_full(ref) else "git fetch it, or name another"
     raise UserError(f"{quoted(ref)} is not a commit of this clone; {remedy}")
 
 
