@@ -84,7 +84,12 @@ def test_the_source_is_the_clone_that_a_recipe_lies_in() -> None:
     assert (FOLDER / "conda" / CONDA["source"]["path"]).resolve() == ROOT
     up = bound((PORT / "portfile.cmake").read_text(), r'"\$\{CURRENT_PORT_DIR\}(/[./]+)"')
     assert Path(f"{PORT}{up}").resolve() == ROOT
-    assert (ROOT / CONDA["about"]["license_file"]).exists()
+
+
+def test_the_package_of_conda_has_the_licences_of_the_package_of_python() -> None:
+    project: Any = contract.read_toml(PROJECT)
+    assert CONDA["about"]["license_file"] == project["project"]["license-files"]
+    assert [it for it in CONDA["about"]["license_file"] if not (ROOT / it).exists()] == []
 
 
 def test_the_package_of_conda_needs_what_the_package_of_python_needs() -> None:

@@ -255,6 +255,7 @@ def test_a_benchmark_with_a_time_in_our_baseline_needs_one_on_both_sides(
         ("scripts/src/warpgauge/verdict/rule.py", True),
         (".github/workflows/gpu.yml", True),
         (".github/gpus.json", True),
+        ("action.yml", True),
         ("scripts/tests/verdict/test_verdict.py", False),
         ("scripts/README.md", False),
         ("kernels/gemm.cu", False),

@@ -53,7 +53,7 @@ _HISTORY = "history"
 _JUDGING = (".github/workflows/", ".github/actions/", ".github/gpus.json")
 _JUDGING_OURS = (
     *(*_JUDGING, "baselines/", "scripts/", "fixtures/", "CMakeLists.txt", "CMakePresets.json"),
-    *(".cmake/", "requirements.lock"),
+    *(".cmake/", "action.yml", "requirements.lock"),
 )
 _NOT_JUDGING = re.compile(r"scripts/tests/.*|.*\.md")
 
