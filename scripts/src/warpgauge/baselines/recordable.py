@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from pathlib import Path
 
 from warpgauge.measure.discovery import Binary
 from warpgauge.records import counters
@@ -33,19 +32,17 @@ def require_suite(
     context: Mapping[str, str],
     binaries: Sequence[Binary],
     faults: Sequence[str],
-    folder: Path,
     old: Record | None,
 ) -> None:
     """Raise UserError for problems that are known before a recording begins.
 
-    `context` and `faults` come from a short first process; `old` is the baseline in `folder`, which
-    the recording will extend.
+    `context` and `faults` come from a short first process; the recording will extend `old`.
     """
     broken = (f"{binary.path.name} {binary.fault}" for binary in binaries if binary.fault)
     refuse("this build", ((fault, "correct it first") for fault in (*broken, *faults)))
     refuse("this build", _of_context({"dirty": "false", **context}))  # `dirty` was checked already
     names = [name for binary in binaries for name in binary.names]
-    refuse("this build", of_names(names, folder, old, context.get("suite", "")))
+    refuse("this build", of_names(names, old, context.get("suite", "")))
 
 
 def require_run(run: Record, now: datetime | None = None) -> Session:
@@ -120,7 +117,7 @@ def spoilt(context: Mapping[str, str]) -> _Faults:
         yield "programs were not built", "measure again without --no-build"
 
 
-def of_names(names: Collection[str], folder: Path, old: Record | None, suite: str) -> _Faults:
+def of_names(names: Collection[str], old: Record | None, suite: str) -> _Faults:
     """Yield why these benchmarks cannot extend the baseline `old`, which only grows by recording.
 
     If `suite`, which was run, does not have all of its benchmarks, suggest the full suite.
@@ -136,7 +133,7 @@ def of_names(names: Collection[str], folder: Path, old: Record | None, suite: st
         everything = f"with --suite {FULL_SUITE}" if is_full and suite != FULL_SUITE else "all"
         more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
         remedy = f"measure {everything}, or remove retired benchmarks from the baseline"
-        yield f"it lacks {quoted(lost[0])}{more} of {folder}", remedy
-    for path in result_files(folder):
+        yield f"it lacks {quoted(lost[0])}{more} of {old.path}", remedy
+    for path in result_files(old.path):
         if path.stem not in families:
             yield f"{path} is not named after the family it holds", "rename it"

@@ -197,9 +197,8 @@ class Bench(MeasuringCommand):
 
     def _record(self, run: AbRun, base: Record | None) -> ExitStatus:
         """Measure this build, show it, and add it to the baseline. Raises UserError."""
-        suite, at = run.suite, self.baselines
-        at = store.path_of(at, suite.known["gpu_name"]) if base else at
-        recordable.require_suite(suite.known, suite.binaries, suite.probe.faults, at, base)
+        suite = run.suite
+        recordable.require_suite(suite.known, suite.binaries, suite.probe.faults, base)
         record, tired = self.measured(run, self.options.screening(confirms=False))
         if tired is not None:
             raise tired

@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
@@ -71,7 +70,7 @@ def evidence(
             missing.append(f"The {what} is not {how}: {_words(fault)}.")
             return None
 
-    seconds = statistics.median(chain.from_iterable(row.process_medians.values()))
+    seconds = statistics.median(row.times)
     found = Evidence(seconds, row.clock is Clock.HOST, row.counters)
     if not side.binary.needs_gpu:
         return found
@@ -95,8 +94,8 @@ def of_pairs(name: str, pair: Pair, found: Comparison, measuring: Measuring) -> 
     records = found.baseline, found.candidate
     change = next((one.change for one in found.verdicts if one.name == name), None)
     rows = [record.rows[name] for record in records if name in record.rows]
-    times = [[*chain.from_iterable(row.process_medians.values())] for row in rows]
-    if change is None and len(rows) == 2 and all(times):  # pairs that are not compared
+    times = [row.times for row in rows if row.times]
+    if change is None and len(times) == 2:  # pairs that are not compared
         old, new = map(statistics.median, times)
         change = Change(new / old - 1.0, -math.inf, math.inf)
     if change is not None:

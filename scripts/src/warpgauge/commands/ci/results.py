@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 
 from warpgauge.baselines import show, store
@@ -28,9 +29,6 @@ from warpgauge.history.lines import History, Night
 from warpgauge.history.show import courses
 from warpgauge.measure import self_check
 from warpgauge.records.benchmark_filter import normal
-from warpgauge.records.counters import speed
-from warpgauge.records.model import by_family
-from warpgauge.records.sessions import newest_last
 from warpgauge.reports import pages as site
 from warpgauge.reports.drawing import course
 from warpgauge.reports.format import FORMATS
@@ -40,7 +38,7 @@ from warpgauge.reports.view import check_word
 from warpgauge.system import git
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
-from warpgauge.system.text import duration, inert, of_limit, percent, plural
+from warpgauge.system.text import inert, plural
 from warpgauge.verdict import staleness
 from warpgauge.verdict.comparison import Comparison, exit_status
 
@@ -270,28 +268,20 @@ def _write_gpu(
 
 def _write_reference(out: Path, baselines: Path) -> None:
     """Write what the baselines hold: a page for each GPU model, and one of all side by side."""
-    now, (heads, checks) = datetime.now(timezone.utc), self_check.table(baselines)
-    values = {
-        **{"told": lambda session: staleness.told(session, now), "commit": staleness.commit},
-        **{"newest_last": newest_last, "by_family": by_family, "speed": speed},
-        **{"quantiles": show.quantiles, "changes": show.changes, "duration": duration},
-        **{"percent": percent, "of_limit": of_limit, "heads": heads, "checks": checks},
-    }
-
-    def write(page: str, title: str, **own: object) -> None:
-        text = site.render("reference.html", title, {**values, **own}, mark=site.MARK)
-        _write(out / page, text)
-
+    page = partial(site.render, "reference.html", mark=site.MARK)
+    heads, checks = self_check.table(baselines)
+    about = {"show": show, "staleness": staleness, "now": datetime.now(timezone.utc)}
     every = []
     for path in store.folders(baselines):
-        folder, page = store.open_folder(path), f"{path.name}.html"
-        about = {"model": ", ".join(folder.gpu_names) or path.name, "page": page}
+        folder, name = store.open_folder(path), f"{path.name}.html"
+        model, links = ", ".join(folder.gpu_names) or path.name, show.by_link(folder.whole)
         columns = [
-            {**about, "link": link, "record": record} for link, record in show.by_link(folder.whole)
+            {"model": model, "page": name, "link": link, "record": its} for link, its in links
         ]
-        write(page, about["model"], is_of_model=True, columns=columns)
+        _write(out / name, page(model, {**about, "is_of_model": True, "columns": columns}))
         every += columns
-    write(site.INDEX, "What each GPU does", is_of_model=False, columns=every)
+    own = {"is_of_model": False, "columns": every, "heads": heads, "checks": checks}
+    _write(out / site.INDEX, page("What each GPU does", {**about, **own}))
 
 
 def _families(every: Mapping[str, course.Course]) -> dict[str, list[course.Course]]:
