@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 
-from warpgauge.measure.discovery import Binary
+from warpgauge.measure.discovery import Suite
 from warpgauge.records import counters
 from warpgauge.records.benchmark_filter import NOT_BUILT
 from warpgauge.records.counters import OTHER_PROCESSES
@@ -16,6 +16,7 @@ from warpgauge.records.model import Record, Session, Source
 from warpgauge.records.names import FULL_SUITE
 from warpgauge.records.row import Row
 from warpgauge.records.sessions import PAIR_KEY, only_session
+from warpgauge.system.environment import started
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import inert, plural, quoted
 from warpgauge.verdict.incompatibility import disturbed
@@ -28,18 +29,11 @@ _FAMILY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _Faults = Iterator[tuple[str, str]]  # reasons, each with a remedy
 
 
-def require_suite(
-    context: Mapping[str, str],
-    binaries: Sequence[Binary],
-    faults: Sequence[str],
-    old: Record | None,
-) -> None:
-    """Raise UserError for problems that are known before a recording begins.
-
-    `context` and `faults` come from a short first process; the recording will extend `old`.
-    """
+def require_suite(suite: Suite, old: Record | None) -> None:
+    """Raise UserError for problems that are known before a recording, which will extend `old`."""
+    binaries, context = suite.binaries, suite.known
     broken = (f"{binary.path.name} {binary.fault}" for binary in binaries if binary.fault)
-    refuse("this build", ((fault, "correct it first") for fault in (*broken, *faults)))
+    refuse("this build", ((fault, "correct it first") for fault in (*broken, *suite.probe.faults)))
     refuse("this build", _of_context({"dirty": "false", **context}))  # `dirty` was checked already
     names = [name for binary in binaries for name in binary.names]
     refuse("this build", of_names(names, old, context.get("suite", "")))
@@ -62,14 +56,14 @@ def refuse(what: str, faults: Iterable[tuple[str, str]]) -> None:
 
 def _of_run(run: Record, session: Session, now: datetime | None) -> _Faults:
     if run.source is not Source.RUN:
-        yield f"it is a {run.source.value}", "give a run file of scripts/bench"
+        yield f"it is a {run.source.value}", "give a run file of warpgauge bench"
     context = session.context
     yield from _of_context(context)
     if PAIR_KEY in context:
         why = "it was measured in pairs, which times in a baseline are not"
         yield why, "measure with --record or --no-confirm"
     if not context.get("commit"):
-        yield "its context has no commit", "measure with scripts/bench"
+        yield "its context has no commit", f"measure with {started('bench')}"
     date = quoted(context.get("date", ""))
     if measured(session) is None:
         yield f"its date {date} is not an ISO 8601 date", "measure again"
@@ -95,7 +89,7 @@ def _of_row(row: Row, run: Record, processes: int) -> _Faults:
 def _of_context(context: Mapping[str, str]) -> _Faults:
     for key in ("gpu_name", "gpu_uuid", "boot_id"):
         if not context.get(key):
-            yield f"its context has no {key}", "measure on a GPU with scripts/bench"
+            yield f"its context has no {key}", f"measure on a GPU with {started('bench')}"
     yield from spoilt(context)
     if context.get(OTHER_PROCESSES, "0") != "0":
         others = f"others used the GPU at the start (other_processes {context[OTHER_PROCESSES]})"

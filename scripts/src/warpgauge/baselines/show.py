@@ -29,6 +29,7 @@ from warpgauge.records.counters import speed
 from warpgauge.records.model import Record, Session, by_family
 from warpgauge.records.row import Row
 from warpgauge.records.sessions import newest_last
+from warpgauge.system.environment import started
 from warpgauge.system.errors import UserError
 from warpgauge.system.layout import Cells, Columns, print_text
 from warpgauge.system.text import duration, foreign, inert, of_limit, percent, plural, quoted
@@ -213,7 +214,7 @@ def machine(baseline: Record, here: Record) -> Iterator[Note]:
         worst = max(slower, key=more.__getitem__)
         words = f"slower than the baseline's {len(baseline.sessions)} sessions allow {count}, "
         words += f"the worst {percent(more[worst])} ({foreign(worst)}): compare machines with "
-        words += foreign("scripts/warpgauge fleet")
+        words += foreign(started("fleet"))
     yield Note("machine", f"This machine is {words}.")
 
 

@@ -35,7 +35,7 @@ from warpgauge.records.model import (
 )
 from warpgauge.records.row import Row
 from warpgauge.records.sessions import PAIR_KEY, PAIR_SIDE, newest, newest_last, session_hash
-from warpgauge.system import entry_point
+from warpgauge.system import entry_point, environment
 from warpgauge.system.atomic import replace_all
 from warpgauge.system.errors import UserError
 from warpgauge.system.location import Object
@@ -85,7 +85,8 @@ def chosen(baselines: Path, asked: str | None) -> list[Path]:
     """
     there = folders(baselines)
     if asked is None and not there:
-        raise UserError(f"{baselines} holds no baseline; measure one with scripts/bench --record")
+        remedy = f"measure one with {environment.started('bench --record')}"
+        raise UserError(f"{baselines} holds no baseline; {remedy}")
     if asked is None:
         return there
     if asked and os.path.exists(path := Path(asked)):  # noqa: PTH110 - also for very long names
@@ -159,12 +160,8 @@ def _object(row: Row, sessions: Iterable[str]) -> Object:
         for key, value in row_object(kept).items()
         if key not in OF_THE_MOMENT
     }
-    return {
-        **found,
-        "process_medians": {
-            key: [_rounded(1e9 * one) for one in own] for key, own in times.items()
-        },
-    }
+    in_ns = {key: [_rounded(1e9 * time) for time in own] for key, own in times.items()}
+    return {**found, "process_medians": in_ns}
 
 
 def _rounded(value: float) -> float:

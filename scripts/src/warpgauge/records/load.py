@@ -43,7 +43,7 @@ BASELINE_FORMAT = "baseline/1"
 # Files round times to seven digits. A larger relative difference means that the file was edited.
 _ROUNDING = 1e-3
 
-# Prefix of files that scripts/bench --self-check keeps beside the baselines; they hold no times.
+# Prefix of files that warpgauge bench --self-check keeps beside the baselines; they hold no times.
 SELF_CHECK = "self-check-"
 
 _BySession = Mapping[str, tuple[float, ...]]

@@ -24,7 +24,7 @@ from warpgauge.records.counters import KERNELS, Clock
 from warpgauge.records.model import Record, Session
 from warpgauge.records.row import Row, Why
 from warpgauge.reports.view import bound_words
-from warpgauge.system import process
+from warpgauge.system import environment, process
 from warpgauge.system.errors import UserError, of_system
 from warpgauge.system.git import short
 from warpgauge.system.text import clause, duration, inert
@@ -181,10 +181,10 @@ def by_environment(
         axes = {its.key: _axis(its) for its in differs}
         tested = dict.fromkeys(filter(None, axes.values()))
         tests = [shlex.join([*words, "--axis", axis]) for axis in tested]
-        commands = [f"scripts/warpgauge explain {test}" for test in tests]
+        commands = [environment.started(f"explain {test}") for test in tests]
         if others := [key for key, axis in axes.items() if not axis]:
-            bench = shlex.join([*words[:-1], "--filter", selection.exactly(words[-1:])])
-            commands.append(f"restore {', '.join(others)}, then scripts/bench {bench}")
+            bench = shlex.join(["bench", *words[:-1], "--filter", selection.exactly(words[-1:])])
+            commands.append(f"restore {', '.join(others)}, then {environment.started(bench)}")
         remark += f" To test it: {'; or '.join(commands)}."
     assert row.change is not None
     return Reason(row.name, row.change.ratio, differs=differs, remark=remark)
