@@ -6,6 +6,7 @@ From scripts/, ``PYTHONPATH=src ../.venv/bin/python -m devtools.examples`` makes
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 
 from warpgauge.github import comment
@@ -50,5 +51,6 @@ def _gpu(name: str) -> Gpu:
 
 
 if __name__ == "__main__":
+    os.chdir(ROOT)  # where the commands in them are typed
     for file, text in made().items():
         (FOLDER / file).write_text(text, encoding="utf-8")

@@ -46,6 +46,12 @@ def gpus_of_this_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
+def in_the_clone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands in sentences are those that users of a clone type in its top folder."""
+    monkeypatch.chdir(ROOT)
+
+
+@pytest.fixture(autouse=True)
 def one_order(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every run of a test has the same order."""
     monkeypatch.setattr(options, "new_seed", lambda: 1)

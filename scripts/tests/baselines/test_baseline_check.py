@@ -8,6 +8,7 @@ import pytest
 import fake_binary
 from baselines import NAMES, STEADY, Baselines
 from builders import context, write
+from warpgauge.system import environment
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.verdict import staleness
 
@@ -90,7 +91,9 @@ def test_what_is_new_of_the_full_suite_is_recorded_with_it(baselines: Baselines)
     times = {"memcpy/a": 1.0, "memcpy/b": 1.0, "memcpy/new": 1.0}
     full_suite = ["memcpy/a", "memcpy/new"]
     fake_binary.make(baselines.root / "build/release", "memcpy", times, full_suite=full_suite)
-    warned(baselines, "'memcpy/new'; scripts/bench --record --suite=full adds them")
+    warned(
+        baselines, f"'memcpy/new'; {environment.started('bench --record')} --suite=full adds them"
+    )
 
 
 def test_a_baseline_holds_what_is_for_its_number_of_gpus(baselines: Baselines) -> None:
@@ -102,8 +105,8 @@ def test_a_baseline_holds_what_is_for_its_number_of_gpus(baselines: Baselines) -
     for family in ("memcpy", "sync"):
         uuid = '"gpu_uuid": "'
         baselines.edit(family, uuid, f"{uuid}GPU-0,")
-    told = "('ring/one', 'ring/two'); scripts/bench --record --device 0,1 adds them"
-    warned(baselines, told)
+    record = environment.started("bench --record")
+    warned(baselines, f"('ring/one', 'ring/two'); {record} --device 0,1 adds them")
 
 
 def test_a_build_without_nvcc_says_nothing_of_gpu_benchmarks(baselines: Baselines) -> None:

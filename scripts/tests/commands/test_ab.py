@@ -147,7 +147,7 @@ def test_known_commits_are_in_the_run_files_and_folders_that_may_be_gone_in_no_a
         ("base", "a" * 40),
         ("candidate", "b" * 40),
     ]
-    again = "scripts/warpgauge ab BASE_FOLDER CANDIDATE_FOLDER --filter '^BM_copy/64$'"
+    again = f"{environment.started('ab')} BASE_FOLDER CANDIDATE_FOLDER --filter '^BM_copy/64$'"
     assert f"To reproduce: {again} Report: " in folders.output()[0]
     with pytest.raises(UserError, match="--commits: 'main'"):
         folders.beside("--commits", "a" * 40, "main")
@@ -332,7 +332,7 @@ def test_out_names_both_run_files_and_the_log_of_the_turns(folders: TwoFolders) 
     assert json.loads(Path("there.json").read_text())["context"]["pair_side"] == "candidate"
     log = Path("there.log").read_text()
     assert log.startswith("# warpgauge: commands, ")
-    assert ": scripts/warpgauge ab base candidate " in log.splitlines()[0]
+    assert f": {environment.started('ab base candidate')} " in log.splitlines()[0]
     turns = re.findall(r"^\S*/(\w+)/(my bench|b)'?  # round \d, (\w+)", log, re.MULTILINE)
     sides = [side for _, program, side in turns if program == "my bench"]
     assert sides[:4] == ["base", "candidate", "candidate", "base"]

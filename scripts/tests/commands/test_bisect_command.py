@@ -16,6 +16,7 @@ from driver_runs import DriverRuns
 from warpgauge.commands import bisect
 from warpgauge.history.bisect import CommitPairs
 from warpgauge.measure import manifest, toolkit
+from warpgauge.system import environment
 from warpgauge.system.errors import ExitStatus, UserError
 
 FAST = {"sync": {"sync/busy": 50000.0, "sync/idle": 10000.0}, "host": {"host/copy": 3000.0}}
@@ -134,7 +135,7 @@ def test_what_the_last_line_names_can_be_compared(
     history.add(slower(4.0), source="2")
     monkeypatch.chdir(history.root)
     assert history.bisect() is ExitStatus.OK
-    words = history.output()[0].partition("scripts/compare.py ")[2].split()
+    words = history.output()[0].partition(f"{environment.started('compare')} ")[2].split()
     assert warpgauge(["compare", *words[:2]]) == ExitStatus.REGRESSION
 
 

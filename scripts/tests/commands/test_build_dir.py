@@ -79,7 +79,7 @@ def test_what_is_flagged_is_not_measured_again_and_the_output_says_so(project: P
     shown = project.output()[0]
     for said in (
         "1 of 2 benchmarks flagged. Not measured again in pairs with its commit: --build-dir",
-        f"{environment.CLONE}/scripts/warpgauge bench --build-dir out/build --filter '^sync/idle$'",
+        f"{environment.CLONE}/scripts/bench --build-dir out/build --filter '^sync/idle$'",
     ):
         assert said in shown
 

@@ -65,7 +65,7 @@ def test_a_line_repeats_its_process_by_hand(repository: Repository, tmp_path: Pa
 
 
 def test_a_line_of_a_pair_in_lock_step_repeats_both_sides(tmp_path: Path) -> None:
-    log = CommandLog(tmp_path / "x.log", [], goes_on=False)
+    log = CommandLog(tmp_path / "x.log", [], goes_on=False, command="warpgauge bench")
     with log.used(), command_log.running(["driver"], by_hand=[["echo", "a b"], ["echo", "c"]]):
         pass
     assert pasted((tmp_path / "x.log").read_text(), tmp_path).stdout == "a b\nc\n"
@@ -85,7 +85,7 @@ def test_what_a_process_gets_of_the_environment_is_in_its_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
-    log = CommandLog(tmp_path / "x.log", [], goes_on=False)
+    log = CommandLog(tmp_path / "x.log", [], goes_on=False, command="warpgauge bench")
     with log.used():
         process.run(["sh", "-c", 'kill -9 "$$"'], 5.0, tmp_path, {"TRACE": "a b"}, told="round 1")
     process.run(["true"], 5.0, tmp_path)  # outside of the run
@@ -99,9 +99,9 @@ def test_what_a_process_gets_of_the_environment_is_in_its_line(
 
 
 def test_what_a_crash_breaks_off_names_what_ran_and_the_log_goes_on_below(tmp_path: Path) -> None:
-    log = CommandLog(tmp_path / "x.log", ["--budget=1m"], goes_on=False)
+    log = CommandLog(tmp_path / "x.log", ["--budget=1m"], goes_on=False, command="warpgauge bench")
     log.write("bench_gemm  # round 3, 20")
-    CommandLog(log.path, ["--budget=1m"], goes_on=True)
+    CommandLog(log.path, ["--budget=1m"], goes_on=True, command="warpgauge bench")
     head, broken, again = log.path.read_text().splitlines()
     assert broken.startswith("bench_gemm  # round 3, 20")
     assert head.partition(":")[0] == again.partition(":")[0]
@@ -129,7 +129,7 @@ def test_a_run_that_goes_on_goes_on_in_its_log_and_another_begins_anew(
 
 
 def test_a_full_disk_is_one_sentence_and_nothing_is_started(tmp_path: Path) -> None:
-    log = CommandLog(tmp_path / "x.log", [], goes_on=False)
+    log = CommandLog(tmp_path / "x.log", [], goes_on=False, command="warpgauge bench")
     log.path = Path("/dev/full")
     fake_binary.make(tmp_path, "sync")
     with log.used(), pytest.raises(UserError, match=r"cannot be written \(No space"):

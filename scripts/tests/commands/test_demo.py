@@ -11,7 +11,7 @@ import pytest
 from warpgauge.commands.compare import demo
 from warpgauge.measure import build
 from warpgauge.reports.format import FORMATS
-from warpgauge.system import process
+from warpgauge.system import environment, process
 from warpgauge.system.environment import ROOT
 from warpgauge.system.errors import ExitStatus, UserError
 
@@ -35,8 +35,8 @@ def test_the_recording_is_marked_at_both_ends_and_shows_the_regression(
     first, *lines, last, cause, measure = capsys.readouterr().out.splitlines()
     assert first.startswith(MARK)
     assert last.startswith(MARK)
-    assert "scripts/warpgauge explain" in cause
-    assert "warpgauge bench" in measure
+    assert environment.started("explain") in cause
+    assert environment.started("bench") in measure
     shown = "\n".join(lines)
     assert MARK not in shown
     assert "FAIL  1 slower" in shown

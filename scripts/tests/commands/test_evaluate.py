@@ -330,7 +330,7 @@ def test_the_run_files_hold_both_kernels_under_common_names(kernels: Kernels) ->
     for row in candidate["benchmarks"]:  # decided by the first look
         assert [pair["look"] for pair in row["pairs"]] == [1] * FEWEST_OF_A_CHANGE
     log = kernels.pair()[1].with_suffix(".log").read_text()
-    assert ": scripts/warpgauge evaluate " in log.splitlines()[0]
+    assert f": {environment.started('evaluate')} " in log.splitlines()[0]
 
 
 def test_of_several_gpus_the_first_or_the_chosen_one_is_used(

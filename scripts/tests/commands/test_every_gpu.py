@@ -20,6 +20,7 @@ from clocks import wait_until
 from clone import HOST_TIMES, TIMES
 from warpgauge.commands import bench
 from warpgauge.measure import discovery
+from warpgauge.system import environment
 from warpgauge.system.errors import ExitStatus, UserError
 
 GPUS = [uuid(1), uuid(2)]
@@ -146,7 +147,7 @@ def test_an_interrupted_run_goes_on_gpu_by_gpu(
     assert run.returncode == (-9 if number is signal.SIGKILL else 128 + number)
     journal = f"run-{TWO}.journal"
     if number is not signal.SIGKILL:
-        assert f"`scripts/bench --resume {journal}`" in err
+        assert f"`{environment.CLONE}/scripts/bench --resume {journal}`" in err
     before = [machine.ran("sync", one) for one in GPUS]
     found = machine.run("--resume", journal)
     assert found.status == OK, found.err

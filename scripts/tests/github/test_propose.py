@@ -15,6 +15,7 @@ from hosted_repository import NAME, git
 from proposing import BASELINES, BRANCH, Proposing
 from warpgauge.records.load import load
 from warpgauge.reports.formats import markdown as report
+from warpgauge.system import environment
 from warpgauge.system.errors import ExitStatus, UserError
 
 
@@ -22,6 +23,7 @@ from warpgauge.system.errors import ExitStatus, UserError
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proposing]:
     with checked_out(tmp_path, "baseline.yml") as made:
         monkeypatch.chdir(made.root)
+        monkeypatch.setattr(environment, "CLONE", made.root)
         yield Proposing(made.root, made.hosted, made.workflow, made.commit)
 
 

@@ -58,21 +58,21 @@ def test_a_slower_row_of_a_pair_is_looked_into_beside_its_base() -> None:
 @pytest.mark.parametrize(
     ("where", "record_it", "compare_it"),
     [
-        ({}, "scripts/bench --record", "scripts/bench --against main"),
+        ({}, "warpgauge bench --record", "warpgauge bench --against main"),
         (
             {"build_dir": "out"},
             "warpgauge bench --build-dir out --record",
-            "scripts/warpgauge ab BASE_FOLDER CANDIDATE_FOLDER",
+            "warpgauge ab BASE_FOLDER CANDIDATE_FOLDER",
         ),
         (
             {"manifest": "k.toml"},
-            "scripts/bench k.toml --record",
-            "scripts/warpgauge evaluate BASE CANDIDATE",
+            "warpgauge bench k.toml --record",
+            "warpgauge evaluate BASE CANDIDATE",
         ),
         (
             {"file": "mine.py"},
-            "scripts/bench mine.py --record",
-            "scripts/bench mine.py --against main",
+            "warpgauge bench mine.py --record",
+            "warpgauge bench mine.py --against main",
         ),
     ],
 )

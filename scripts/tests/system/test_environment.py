@@ -342,3 +342,20 @@ def test_the_folder_for_cmake_is_there_or_a_sentence_says_how_to_make_it(tmp_pat
         environment.cmake_dir(tmp_path)
     (tmp_path / "warpgauge-config.cmake").touch()
     assert environment.cmake_dir(tmp_path) == str(tmp_path)
+
+
+def test_a_command_is_named_as_it_is_started_from_the_working_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clone = tmp_path / "a clone"
+    project = tmp_path / "project"
+    for folder in (clone, project):
+        folder.mkdir()
+    monkeypatch.setattr(environment, "CLONE", clone)
+    monkeypatch.chdir(clone)
+    assert environment.started("bench --record") == "scripts/bench --record"
+    assert environment.started("ab A B") == "scripts/warpgauge ab A B"
+    monkeypatch.chdir(project)
+    assert environment.started("bench") == f"'{clone}/scripts'/bench"
+    monkeypatch.setattr(environment, "CLONE", None)
+    assert environment.started("bench --record") == "warpgauge bench --record"

@@ -20,6 +20,7 @@ from warpgauge.records import counters, sessions
 from warpgauge.records.model import Record
 from warpgauge.records.names import FULL_SUITE
 from warpgauge.records.sessions import newest_last
+from warpgauge.system.environment import started
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.layout import print_text
 from warpgauge.system.text import inert, named, plural, quoted
@@ -72,14 +73,14 @@ def _differences(folder: Folder, built: Sequence[Binary], suite: Sequence[Binary
                 and row.family in families]:  # fmt: skip
         yield (
             f"in the baseline but no longer in the build: {named(gone)}; if this is intended, "
-            "remove them with scripts/warpgauge baseline prune --removed REGEX"
+            f"remove them with {started('baseline prune --removed REGEX')}"
         )
     able = selection.able(suite, Probe({}, gpus=gpus))
     wanted = [one for one in able if one.skipped is None]
     if new := sorted({name for binary in wanted for name in binary.names} - {*rows}):
         further = " ".join(dict.fromkeys(word for binary in wanted for word in binary.arguments))
         together = f"--device {','.join(map(str, range(gpus)))}" if gpus > 1 else ""
-        record = " ".join(f"scripts/bench --record {further} {together}".split())
+        record = " ".join(filter(None, (started("bench --record"), further, together)))
         yield f"in the build but not in the baseline: {named(new)}; {record} adds them"
 
 
@@ -100,7 +101,7 @@ def _findings(folder: Folder, now: datetime) -> Iterator[str]:
     if len(models) != 1:
         yield f"its sessions name these GPU models: {', '.join(map(quoted, models)) or 'none'}"
     elif folder.path.is_dir() and folder.path.resolve().name != slug(models[0]):
-        where = f"scripts/bench looks for it in {slug(models[0])}"
+        where = f"warpgauge bench looks for it in {slug(models[0])}"
         yield f"the folder is not named after {quoted(models[0])}: {where}"
     for file in folder.files:
         families = sorted({row.family for row in file.rows.values()})

@@ -4,11 +4,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
-from pathlib import Path
 
-from warpgauge.measure.discovery import Binary
+from warpgauge.measure.discovery import Suite
 from warpgauge.records import counters
 from warpgauge.records.benchmark_filter import NOT_BUILT
 from warpgauge.records.counters import OTHER_PROCESSES
@@ -17,6 +16,7 @@ from warpgauge.records.model import Record, Session, Source
 from warpgauge.records.names import FULL_SUITE
 from warpgauge.records.row import Row
 from warpgauge.records.sessions import PAIR_KEY, only_session
+from warpgauge.system.environment import started
 from warpgauge.system.errors import UserError
 from warpgauge.system.text import inert, plural, quoted
 from warpgauge.verdict.incompatibility import disturbed
@@ -29,23 +29,14 @@ _FAMILY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _Faults = Iterator[tuple[str, str]]  # reasons, each with a remedy
 
 
-def require_suite(
-    context: Mapping[str, str],
-    binaries: Sequence[Binary],
-    faults: Sequence[str],
-    folder: Path,
-    old: Record | None,
-) -> None:
-    """Raise UserError for problems that are known before a recording begins.
-
-    `context` and `faults` come from a short first process; `old` is the baseline in `folder`, which
-    the recording will extend.
-    """
+def require_suite(suite: Suite, old: Record | None) -> None:
+    """Raise UserError for problems that are known before a recording, which will extend `old`."""
+    binaries, context = suite.binaries, suite.known
     broken = (f"{binary.path.name} {binary.fault}" for binary in binaries if binary.fault)
-    refuse("this build", ((fault, "correct it first") for fault in (*broken, *faults)))
+    refuse("this build", ((fault, "correct it first") for fault in (*broken, *suite.probe.faults)))
     refuse("this build", _of_context({"dirty": "false", **context}))  # `dirty` was checked already
     names = [name for binary in binaries for name in binary.names]
-    refuse("this build", of_names(names, folder, old, context.get("suite", "")))
+    refuse("this build", of_names(names, old, context.get("suite", "")))
 
 
 def require_run(run: Record, now: datetime | None = None) -> Session:
@@ -65,14 +56,14 @@ def refuse(what: str, faults: Iterable[tuple[str, str]]) -> None:
 
 def _of_run(run: Record, session: Session, now: datetime | None) -> _Faults:
     if run.source is not Source.RUN:
-        yield f"it is a {run.source.value}", "give a run file of scripts/bench"
+        yield f"it is a {run.source.value}", "give a run file of warpgauge bench"
     context = session.context
     yield from _of_context(context)
     if PAIR_KEY in context:
         why = "it was measured in pairs, which times in a baseline are not"
         yield why, "measure with --record or --no-confirm"
     if not context.get("commit"):
-        yield "its context has no commit", "measure with scripts/bench"
+        yield "its context has no commit", f"measure with {started('bench')}"
     date = quoted(context.get("date", ""))
     if measured(session) is None:
         yield f"its date {date} is not an ISO 8601 date", "measure again"
@@ -98,7 +89,7 @@ def _of_row(row: Row, run: Record, processes: int) -> _Faults:
 def _of_context(context: Mapping[str, str]) -> _Faults:
     for key in ("gpu_name", "gpu_uuid", "boot_id"):
         if not context.get(key):
-            yield f"its context has no {key}", "measure on a GPU with scripts/bench"
+            yield f"its context has no {key}", f"measure on a GPU with {started('bench')}"
     yield from spoilt(context)
     if context.get(OTHER_PROCESSES, "0") != "0":
         others = f"others used the GPU at the start (other_processes {context[OTHER_PROCESSES]})"
@@ -120,7 +111,7 @@ def spoilt(context: Mapping[str, str]) -> _Faults:
         yield "programs were not built", "measure again without --no-build"
 
 
-def of_names(names: Collection[str], folder: Path, old: Record | None, suite: str) -> _Faults:
+def of_names(names: Collection[str], old: Record | None, suite: str) -> _Faults:
     """Yield why these benchmarks cannot extend the baseline `old`, which only grows by recording.
 
     If `suite`, which was run, does not have all of its benchmarks, suggest the full suite.
@@ -136,7 +127,7 @@ def of_names(names: Collection[str], folder: Path, old: Record | None, suite: st
         everything = f"with --suite {FULL_SUITE}" if is_full and suite != FULL_SUITE else "all"
         more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
         remedy = f"measure {everything}, or remove retired benchmarks from the baseline"
-        yield f"it lacks {quoted(lost[0])}{more} of {folder}", remedy
-    for path in result_files(folder):
+        yield f"it lacks {quoted(lost[0])}{more} of {old.path}", remedy
+    for path in result_files(old.path):
         if path.stem not in families:
             yield f"{path} is not named after the family it holds", "rename it"

@@ -17,7 +17,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
-from itertools import chain
 from statistics import geometric_mean
 
 import numpy as np
@@ -30,6 +29,7 @@ from warpgauge.records.counters import speed
 from warpgauge.records.model import Record, Session, by_family
 from warpgauge.records.row import Row
 from warpgauge.records.sessions import newest_last
+from warpgauge.system.environment import started
 from warpgauge.system.errors import UserError
 from warpgauge.system.layout import Cells, Columns, print_text
 from warpgauge.system.text import duration, foreign, inert, of_limit, percent, plural, quoted
@@ -45,18 +45,14 @@ _DISPENSABLE = (3, 2, 4)  # columns dropped from narrow tables
 _UNKNOWN = "–"
 _DIGITS = 8  # characters shown of a GPU's or boot's identifier
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-_LINK = "peer_link"  # key of the context
 _WHERE = re.compile(r"[\w.-]+:[\w.-]+")
 
 
 def within(row: Row) -> float | None:
     """Return the scatter between processes, pooled over sessions; None if none has two."""
-    logs = [[math.log(time) for time in times] for times in row.process_medians.values()]
-    freedom = sum(len(one) - 1 for one in logs)
-    if freedom == 0:
-        return None
-    squares = sum(statistics.variance(one) * (len(one) - 1) for one in logs if len(one) > 1)
-    return math.sqrt(squares / freedom)
+    squares = [len(times) * np.log(times).var() for times in row.process_medians.values()]
+    freedom = len(row.times) - len(squares)
+    return math.sqrt(sum(squares) / freedom) if freedom else None
 
 
 def between(row: Row) -> float | None:
@@ -149,25 +145,24 @@ def by_link(baseline: Record) -> Iterator[tuple[str, Record]]:
     """Yield each link between its GPUs, "" for a single one, with what was measured over it."""
     links: dict[str, dict[str, Session]] = {}
     for key, session in baseline.sessions.items():
-        links.setdefault(session.context.get(_LINK, ""), {})[key] = session
+        links.setdefault(session.context.get("peer_link", ""), {})[key] = session
     for link, sessions in links.items():
         rows = {}
-        for row in baseline.rows.values():
+        for name, row in baseline.rows.items():
             if own := {key: its for key, its in row.process_medians.items() if key in sessions}:
-                rows[row.name] = structs.replace(row, process_medians=own)
+                rows[name] = structs.replace(row, process_medians=own)
         yield link, replace(baseline, sessions=sessions, rows=rows)
 
 
 def quantiles(row: Row) -> list[float]:
     """Return the 5, 25, 50, 75 and 95 % quantiles of the times of all processes, in seconds."""
-    times = [*chain.from_iterable(row.process_medians.values())]
-    return [float(time) for time in np.quantile(times, _QUANTILES)]
+    return [float(time) for time in np.quantile(row.times, _QUANTILES)]
 
 
 def changes(row: Row) -> list[float]:
     """Return the times of all processes as changes from their median."""
-    median = quantiles(row)[2]
-    return [time / median - 1.0 for time in chain.from_iterable(row.process_medians.values())]
+    median = statistics.median(row.times)
+    return [time / median - 1.0 for time in row.times]
 
 
 def distribution(folders: Sequence[Folder]) -> str:
@@ -219,7 +214,7 @@ def machine(baseline: Record, here: Record) -> Iterator[Note]:
         worst = max(slower, key=more.__getitem__)
         words = f"slower than the baseline's {len(baseline.sessions)} sessions allow {count}, "
         words += f"the worst {percent(more[worst])} ({foreign(worst)}): compare machines with "
-        words += foreign("scripts/warpgauge fleet")
+        words += foreign(started("fleet"))
     yield Note("machine", f"This machine is {words}.")
 
 

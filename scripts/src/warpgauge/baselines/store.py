@@ -35,7 +35,7 @@ from warpgauge.records.model import (
 )
 from warpgauge.records.row import Row
 from warpgauge.records.sessions import PAIR_KEY, PAIR_SIDE, newest, newest_last, session_hash
-from warpgauge.system import entry_point
+from warpgauge.system import entry_point, environment
 from warpgauge.system.atomic import replace_all
 from warpgauge.system.errors import UserError
 from warpgauge.system.location import Object
@@ -55,14 +55,9 @@ def slug(gpu_name: str) -> str:
     return name
 
 
-def path_of(baselines: Path, gpu_name: str) -> Path:
-    """Return the path for the baseline of a GPU model, whether it exists or not."""
-    return baselines / slug(gpu_name)
-
-
 def find(baselines: Path, gpu_name: str) -> Path | None:
     """Return the folder with the baseline of a GPU model; None if there is none."""
-    folder = path_of(baselines, gpu_name)
+    folder = baselines / slug(gpu_name)
     return folder if holds_results(folder) else None
 
 
@@ -89,13 +84,15 @@ def chosen(baselines: Path, asked: str | None) -> list[Path]:
     GPU model or its folder. Without it, return all.
     """
     there = folders(baselines)
+    if asked is None and not there:
+        remedy = f"measure one with {environment.started('bench --record')}"
+        raise UserError(f"{baselines} holds no baseline; {remedy}")
+    if asked is None:
+        return there
     if asked and os.path.exists(path := Path(asked)):  # noqa: PTH110 - also for very long names
         return [path] if holds_results(path) else folders(path) or [path]
-    meant = there if asked is None else [folder for folder in there if folder.name == slug(asked)]
-    if meant:
+    if meant := [folder for folder in there if folder.name == slug(asked)]:
         return meant
-    if asked is None:
-        raise UserError(f"{baselines} holds no baseline; measure one with scripts/bench --record")
     which = f"{baselines}, which has {', '.join(folder.name for folder in there) or 'none'}"
     raise UserError(inert(f"{quoted(asked)} is neither a path nor a GPU in {which}"))
 
@@ -163,11 +160,8 @@ def _object(row: Row, sessions: Iterable[str]) -> Object:
         for key, value in row_object(kept).items()
         if key not in OF_THE_MOMENT
     }
-    return {**found, "process_medians": {key: [*map(_ns, own)] for key, own in times.items()}}
-
-
-def _ns(seconds: float) -> float:
-    return _rounded(1e9 * seconds)
+    in_ns = {key: [_rounded(1e9 * time) for time in own] for key, own in times.items()}
+    return {**found, "process_medians": in_ns}
 
 
 def _rounded(value: float) -> float:
@@ -202,18 +196,15 @@ def surplus(sessions: Iterable[Session], staying: str, keep: int = SESSIONS_KEPT
 
 @dataclass(frozen=True)
 class Recorded:
-    """The session that a baseline got, the files written, and sentences on what else changed."""
+    """The files of a baseline that were written, and sentences on what else changed."""
 
-    session: Session
     files: tuple[Path, ...]
     changes: tuple[str, ...]
 
     def lines(self) -> list[str]:
         """Describe files and changes, one per line."""
-        return [
-            *(inert(f"recorded: {os.path.relpath(path)}") for path in self.files),
-            *self.changes,
-        ]
+        files = (inert(f"recorded: {os.path.relpath(path)}") for path in self.files)
+        return [*files, *self.changes]
 
 
 def record(run_path: Path, baselines: Path, now: datetime | None = None) -> Recorded:
@@ -226,7 +217,7 @@ def record(run_path: Path, baselines: Path, now: datetime | None = None) -> Reco
     run = load_document(read(run_path))  # of one file, not of a folder
     session = require_run(run, now)
     gpu_name = session.gpu_name or ""
-    at = path_of(baselines, gpu_name)
+    at = baselines / slug(gpu_name)
     families = by_family(row for row in run.rows.values() if not row.skipped)
     names = {row.name for rows in families.values() for row in rows}
     with alone(baselines):  # otherwise concurrent additions could be lost
@@ -235,7 +226,7 @@ def record(run_path: Path, baselines: Path, now: datetime | None = None) -> Reco
             why = f"it was measured on {quoted(gpu_name)}, but {at} holds {quoted(other)}"
             refuse(str(run_path), [(why, "move the existing files to another folder")])
         suite = session.context.get("suite", "")
-        refuse(str(run_path), of_names(names, at, old.whole if old else None, suite))
+        refuse(str(run_path), of_names(names, old.whole if old else None, suite))
         own = session_hash(session.context)
         before = list(old.whole.sessions.values()) if old else []
         replaced = [one for one in before if one.key.rpartition("-")[2] == own]
@@ -254,7 +245,7 @@ def record(run_path: Path, baselines: Path, now: datetime | None = None) -> Reco
     changes += skips(run.rows.values())
     if kept[-1] is not session:
         changes.append(f"counters and labels are still those of session {kept[-1].key}, the newest")
-    return Recorded(session, tuple(texts), tuple(map(inert, changes)))
+    return Recorded(tuple(texts), tuple(map(inert, changes)))
 
 
 def _extended(

@@ -71,7 +71,7 @@ class _Programs:
 class _AbCommand(MeasuringCommand):
     """The folders of base and candidate, measured in pairs."""
 
-    command = "scripts/warpgauge ab"
+    command = "ab"
 
     def _asked(self, scratch: Path) -> Sequence[_Programs]:
         """The programs of each side. Raises UserError."""

@@ -18,7 +18,7 @@ from warpgauge.measure.measuring import Built, Measuring
 from warpgauge.records.benchmark_filter import require_portable
 from warpgauge.records.sessions import FEWEST_OF_A_CHANGE
 from warpgauge.reports.view import EXIT_MEANINGS
-from warpgauge.system import entry_point, streams
+from warpgauge.system import entry_point, environment, streams
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.layout import print_line
 from warpgauge.system.text import inert
@@ -98,14 +98,15 @@ def _listed(command: Bench) -> ExitStatus:
     with command.begun(logs=False) as (measuring, held):
         held.enter_context(command.alone_in(command.work))
         folder = options.build_dir or command.root / "build" / "release"
+        builder = environment.started("bench")
         if not manifest.read(folder).programs:
-            fault = f"nothing is built in {os.path.relpath(folder)}: scripts/bench builds it"
+            fault = f"nothing is built in {os.path.relpath(folder)}: {builder} builds it"
             raise UserError(fault, ExitStatus.NOT_MEASURED)
         everything = measuring.found(folder)
         programs = selection.chosen(everything, options.filter)
         if absent := discovery.not_built(programs):
-            remedy = "" if options.build_dir else "scripts/bench builds what this machine can run"
-            measuring.tell_not_built(absent, remedy)
+            remedy = f"{builder} builds what this machine can run"
+            measuring.tell_not_built(absent, "" if options.build_dir else remedy)
         else:
             programs = selection.wanted(everything, options.filter, suites=True)
         built = [program for program in programs if program.is_built]

@@ -63,7 +63,7 @@ class _BisectCommand(MeasuringCommand):
 
     until: float
 
-    command = "scripts/warpgauge bisect"
+    command = "bisect"
 
     @cached_property
     def names(self) -> Sequence[str]:
@@ -146,7 +146,7 @@ class _BisectCommand(MeasuringCommand):
             if not self.options.own.axis:
                 yield f"  git show {short(name)}"
             pair = shlex.join(os.path.relpath(path) for path in found.files)
-            yield f"  scripts/compare.py {pair}"
+            yield f"  {environment.started(f'compare {pair}')}"
         for name, why in found.skipped.items():
             yield f"  Skipped: {self._named(builds, name)}: {inert(why)}"
 

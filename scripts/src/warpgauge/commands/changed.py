@@ -30,7 +30,7 @@ def main(argv: Sequence[str], root: Path) -> ExitStatus:
 
 @dataclass(frozen=True)
 class _ChangedCommand(MeasuringCommand):
-    command = "scripts/warpgauge changed"
+    command = "changed"
 
     def compare(self) -> ExitStatus:
         """Build both sides, one after the other in one folder, and show what differs."""

@@ -35,7 +35,7 @@ _COMPARE = """\
 Compare two benchmark results: which benchmarks got slower or faster? A single
 run is compared with the baseline of its GPU model in baselines/.
 
-BASELINE and CANDIDATE are each a run file of scripts/bench, a baseline
+BASELINE and CANDIDATE are each a run file of warpgauge bench, a baseline
 (baselines/<gpu>), a plain file, or a folder of one of these. Plain files are
 JSON of Google Benchmark, nvbench, pytest-benchmark or hyperfine, or XML of
 Catch2. - reads standard input, for one of the files.
@@ -48,7 +48,7 @@ each run of hyperfine is a process. Give several as a folder or with
 _FLEET = """\
 Find the GPU or node of a fleet that is slower than the others of its model, or
 the firmware, driver or rack, and the benchmarks that show it. FOLDER holds a
-run file of scripts/bench for each GPU, at any depth; the newest file of a GPU
+run file of warpgauge bench for each GPU, at any depth; the newest file of a GPU
 counts. A healthy fleet shows an outlier in at most 1 % of runs."""
 
 
@@ -101,7 +101,7 @@ def baseline() -> Parser:
     parser = Parser(
         prog="warpgauge baseline",
         description="Show, export, prune and check baselines, the accepted times of a GPU, and add "
-        "sessions. scripts/bench --record measures one.",
+        "sessions. warpgauge bench --record measures one.",
         epilog="""\
 exit status:
   0  done; for check: no problem found
@@ -116,9 +116,9 @@ baselines/README.md explains baselines.""",
         one = commands.add_parser(name, help=what, description=f"{what[0].upper()}{what[1:]}.")
         return group(one, "arguments", f"%(prog)s {example}")
 
-    what = command("add-session", "add the session of a run file of scripts/bench; it replaces the "
-        "session of the same boot and GPU. The oldest session of the GPU with most is dropped if "
-        "there are too many", "build/runs/2026-11-20-090507.json")
+    what = command("add-session", "add the session of a run file; it replaces that of its boot and "
+        "GPU. If there are too many, the oldest one of the GPU with most is dropped",
+        "build/runs/2026-11-20-090507.json")
     what.add_argument("run_file", metavar="RUN_FILE", type=Path, help="e.g. of build/runs")
     _add_baselines(command("show", "show the sessions of each baseline, their age and origin; of "
         "one that is named also each benchmark's times, their scatter, and the newest rate as a "
@@ -209,7 +209,7 @@ def _from_clone(module: str) -> ModuleType:
     """Return a module of benchmarks/fidelity. Raises UserError outside of a clone."""
     benchmarks = environment.ROOT / "benchmarks"
     if not (benchmarks / "fidelity").is_dir():
-        raise UserError("fidelity needs a clone of warpgauge: run scripts/warpgauge fidelity there")
+        raise UserError("fidelity needs a clone of warpgauge: run it there")
     sys.path[:0] = [str(benchmarks), str(environment.ROOT / "fixtures" / "trace")]
     return importlib.import_module(f"fidelity.{module}")
 
@@ -257,7 +257,7 @@ def ci_gate() -> Parser:
         "branched from. Writes reports, run files and the log to FOLDER, and annotates the job.",
         "that of the comparison: 0 pass; 1 a regression; 2 bad usage, or nothing could be "
         "compared; 3 no regression, but something is undecided, not measured or not comparable",
-        "%(prog)s --base REF --out-dir FOLDER [--gpu SLUG] [-- OPTIONS of scripts/bench]\n"
+        "%(prog)s --base REF --out-dir FOLDER [--gpu SLUG] [-- OPTIONS of bench]\n"
         "       %(prog)s --programs BASE CANDIDATE --out-dir FOLDER [-- OPTIONS of ab]")
     what = group(parser, "arguments", "%(prog)s --base origin/main --out-dir verdict")
     side = what.add_mutually_exclusive_group(required=True)

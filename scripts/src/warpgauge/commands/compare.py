@@ -23,11 +23,10 @@ from warpgauge.records.benchmark_filter import matching, normal, require_match
 from warpgauge.records.load import load, load_processes
 from warpgauge.records.model import Record
 from warpgauge.reports import recorded
-from warpgauge.reports.advice import started
 from warpgauge.reports.format import FORMATS, Format
 from warpgauge.reports.formats import terminal
 from warpgauge.reports.view import gpu_name
-from warpgauge.system import streams
+from warpgauge.system import environment, streams
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.layout import Output, print_line, print_text
 from warpgauge.system.location import STANDARD_INPUT
@@ -101,8 +100,8 @@ def demo(argv: Sequence[str], root: Path) -> ExitStatus:
     print_text(console, f"{mark}\n", style="bold yellow")
     status = formats.deliver(found, ExitStatus.OK, lambda: terminal.render(found, console))
     print_text(console, f"\n{mark}", style="bold yellow")
-    print_text(console, f"To look into a regression of your own: {' '.join(started('explain'))}")
-    print_text(console, f"To measure your own GPU: {' '.join(started('bench'))}")
+    print_text(console, f"To look into a regression of your own: {environment.started('explain')}")
+    print_text(console, f"To measure your own GPU: {environment.started('bench')}")
     return status
 
 

@@ -76,7 +76,7 @@ def parse(argv: Sequence[str]) -> Options:
 class _EvaluateCommand(MeasuringCommand):
     """A candidate kernel measured in pairs with a base."""
 
-    command = "scripts/warpgauge evaluate"
+    command = "evaluate"
 
     @property
     def sides(self) -> tuple[Kernel, Kernel]:

@@ -127,7 +127,7 @@ def _reports(own: Namespace, baselines: Path) -> Mapping[Path, Profiler]:
 
 @dataclass(frozen=True)
 class _ExplainCommand(MeasuringCommand):
-    command = "scripts/warpgauge explain"
+    command = "explain"
 
     @property
     def kernels(self) -> ExternalKernels | None:

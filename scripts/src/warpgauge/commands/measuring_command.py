@@ -43,7 +43,7 @@ from warpgauge.records.model import Record
 from warpgauge.records.row import MOST_LINES, MOST_PROVED, Proved, Why
 from warpgauge.records.sessions import FEWEST_OF_A_CHANGE
 from warpgauge.reports.format import FORMATS, Format
-from warpgauge.system import command_log, git, process
+from warpgauge.system import command_log, environment, git, process
 from warpgauge.system.command_log import CommandLog
 from warpgauge.system.errors import ExitStatus, UserError, of_system
 from warpgauge.system.layout import Output, print_line
@@ -183,7 +183,7 @@ class MeasuringCommand:
     root: Path
     argv: Sequence[str]
 
-    command: ClassVar[str]  # name in the command log
+    command: ClassVar[str]  # its name
 
     @cached_property
     def results(self) -> Console:
@@ -234,17 +234,16 @@ class MeasuringCommand:
     @cached_property
     def show(self) -> Conclusion:
         """How results are judged and shown. Raises UserError for a wrong policy."""
-        options = self.options
-        rules, page = self.rules, self.paths.report
-        settings = ComparisonSettings(allow=options.allow, policy=rules, today=date.today())
-        return Conclusion(self.results, settings, options.formats, self.baselines, page)
+        own, page = self.options, self.paths.report
+        settings = ComparisonSettings(allow=own.allow, policy=self.rules, today=date.today())
+        return Conclusion(self.results, settings, own.formats, self.baselines, page)
 
     def check(self, runs: Sequence[Path]) -> None:
         """Raise UserError unless these run files, the log and all reports may be written."""
         log = self.paths.log
         for path in runs:
             check_file(path, self.baselines, [log], RUN_FILE, "run file")
-        check_file(log, self.baselines, [], command_log.OWN, "log of scripts/bench")
+        check_file(log, self.baselines, [], command_log.OWN, "log of warpgauge")
         self.options.formats.check(self.baselines, [log, *runs])
 
     def require_families(self, names: Iterable[str]) -> None:
@@ -268,7 +267,8 @@ class MeasuringCommand:
             budget = Budget(self.options.budget_s)
             measuring = Measuring(self.options, self.root, Path(scratch), self.notes, budget)
             if logs:
-                log = CommandLog(self.paths.log, self.argv, goes_on=resumed, command=self.command)
+                command = environment.started(self.command)
+                log = CommandLog(self.paths.log, self.argv, goes_on=resumed, command=command)
                 held.enter_context(log.used(measuring.note))
             yield measuring, held
 
@@ -400,7 +400,7 @@ class MeasuringCommand:
                     reasons[row.name] = Why("", (), proofs)
             if missing := len(slower - reasons.keys()):
                 of = f"{missing} of {plural(len(slower), 'slower benchmark')}"
-                longer = "scripts/warpgauge explain --hunks searches longer"
+                longer = f"{environment.started('explain --hunks')} searches longer"
                 why = f"No lines were found for {of}{f': {longer}' if answer.stopped else ''}."
         except (UserError, OSError) as fault:
             words = str(of_system(fault) if isinstance(fault, OSError) else fault)

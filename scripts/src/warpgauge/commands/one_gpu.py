@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run of scripts/bench on one GPU, or several together: build, measure, write, compare."""
+"""One run of warpgauge bench on one GPU, or several together: build, measure, write, compare."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from warpgauge.measure.measuring import Built, Measuring
 from warpgauge.records import load
 from warpgauge.records.model import Record, Session
 from warpgauge.records.sessions import FEWEST_OF_A_CHANGE
-from warpgauge.reports.advice import first_steps, started
-from warpgauge.system import git, process
+from warpgauge.reports.advice import first_steps
+from warpgauge.system import environment, git, process
 from warpgauge.system.atomic import replace_all
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
@@ -48,13 +48,13 @@ SELF_CHECK_SECONDS = 345.0
 
 @dataclass(frozen=True)
 class Bench(MeasuringCommand):
-    """One invocation of scripts/bench on one GPU, or several together."""
+    """One invocation of warpgauge bench on one GPU, or several together."""
 
     before: tuple[Journal, Start] | None = None  # the run to resume
     shared: Built | None = None  # what is measured, if this GPU is one of several
     part: str = ""  # then its name in the names of files
 
-    command = "scripts/bench"
+    command = "bench"
 
     def run(self) -> ExitStatus:
         """Check all arguments first, then build, measure, judge and show."""
@@ -197,9 +197,7 @@ class Bench(MeasuringCommand):
 
     def _record(self, run: AbRun, base: Record | None) -> ExitStatus:
         """Measure this build, show it, and add it to the baseline. Raises UserError."""
-        suite, at = run.suite, self.baselines
-        at = store.path_of(at, suite.known["gpu_name"]) if base else at
-        recordable.require_suite(suite.known, suite.binaries, suite.probe.faults, at, base)
+        recordable.require_suite(run.suite, base)
         record, tired = self.measured(run, self.options.screening(confirms=False))
         if tired is not None:
             raise tired
@@ -336,7 +334,8 @@ def _goes_on(there: Journal, measuring: Measuring) -> Iterator[None]:
         if there.is_empty:
             there.remove()
         else:
-            again = f"scripts/bench --resume {shlex.quote(os.path.relpath(there.folder))}"
+            folder = shlex.quote(os.path.relpath(there.folder))
+            again = environment.started(f"bench --resume {folder}")
             measuring.note(f"What was measured is kept: `{again}` resumes from there.")
         raise
     there.remove()
@@ -349,7 +348,7 @@ def without_baseline(probe: Probe, run: Record) -> tuple[str, ...]:
         status = f"exit status {ExitStatus.NOT_MEASURED:d}"
         return (
             f"No GPU was measured: {why}. So this run cannot pass ({status}).",
-            "To see what a run on a GPU looks like: " + " ".join(started("demo")),
+            "To see what a run on a GPU looks like: " + environment.started("demo"),
         )
     return tuple(f"{step.words} {step.command}" for step in first_steps(run))
 

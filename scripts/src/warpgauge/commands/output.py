@@ -57,9 +57,7 @@ class Formats:
             raise UserError("--format: two formats would be written to one file: name another one")
         if len(shown) > 1:
             both = " and ".join(form.name for form in shown)
-            raise UserError(
-                f"--format {both} cannot share standard output: add =FILE to one of them"
-            )
+            raise UserError(f"--format {both} cannot share standard output: add =FILE to one")
         return Formats(shown[0] if shown else FORMATS[TERMINAL], tuple(files))
 
     @property

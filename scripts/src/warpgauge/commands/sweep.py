@@ -80,7 +80,7 @@ def parse(argv: Sequence[str]) -> Options:
 class _SweepCommand(MeasuringCommand):
     """Benchmarks measured over the values of an axis."""
 
-    command = "scripts/warpgauge sweep"
+    command = "sweep"
 
     def run(self) -> ExitStatus:
         """Check all arguments first, then build, measure and show. Raises UserError."""

@@ -227,7 +227,7 @@ class Kernel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 class Document(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A manifest of kernels, which scripts/bench measures."""
+    """A manifest of kernels, which warpgauge bench measures."""
 
     version: Literal[1]
     kernels: dict[Name, Kernel]

@@ -199,7 +199,7 @@ class JudgedModel(msgspec.Struct, frozen=True):
 
 
 class Fleet(contract.Document, frozen=True, kw_only=True, tag="fleet/1"):
-    """The output of scripts/warpgauge fleet --format json.
+    """The output of warpgauge fleet --format json.
 
     `exit_status`: 0 no outlier; 1 an outlier; 3 something was not judged. `faults` name files that
     cannot be read. `left_out` are files of GPUs that have a newer file.

@@ -113,7 +113,7 @@ def chosen(path: Path, slug: str) -> Gpu:
 def require_here(gpu: Gpu) -> None:
     """Raise UserError if this runner has GPUs but none of this model: its labels are wrong."""
     names = here()
-    if names and gpu.name not in names:  # without GPUs, scripts/bench reports why
+    if names and gpu.name not in names:  # without GPUs, warpgauge bench reports why
         has = inert(", ".join(sorted(set(names))))
         raise UserError(
             f"this runner has {has}, not {gpu.name}: remove the labels of {gpu.slug} in "

@@ -45,8 +45,8 @@ from warpgauge.verdict.paired_tests import rounds_of
 
 WORKFLOW, BRANCH = "nightly.yml", "history"
 _EVENTS = ("schedule", "workflow_dispatch")
-# What scripts/bench leaves of pairs with the baseline's commit, base first: of all benchmarks on a
-# GPU that the baseline has not seen, otherwise of those that it flags.
+# What warpgauge bench leaves of pairs with the baseline's commit, base first: of all benchmarks on
+# a GPU that the baseline has not seen, otherwise of those that it flags.
 OF_ALL = "run-base.json", RUN_FILE
 OF_FLAGGED = "run-confirm-base.json", "run-confirm.json"
 
@@ -56,7 +56,7 @@ _README = """\
 `<gpu>/<day>-<run>.jsonl`: one line of JSON a night and GPU model, added by the workflow `nightly`.
 `benchmarks` holds `[seconds, standard deviation of the log between processes, processes]` by name,
 `ratios` `[log ratio, standard deviation, pairs]` of lock-step pairs with the commit `base`.
-`scripts/warpgauge history show` reads it, and so does whatever reads JSON lines:
+`warpgauge history show` reads it, and so does whatever reads JSON lines:
 `cat nvidia-h200/*.jsonl | jq -c '[.date, .commit, .benchmarks["gemm/cublas/f32/n:1024"][0]]'`.
 """
 
@@ -175,7 +175,7 @@ def newest(
 
 
 def _judged(left: Artifact, root: Path, gpu: Gpu, commit: str, day: date) -> Comparison | None:
-    """Return a night judged as scripts/bench does, or None without a baseline."""
+    """Return a night judged as warpgauge bench does, or None without a baseline."""
     pair = None
     with TemporaryDirectory(prefix="warpgauge-") as scratch:
         run = left.run(RUN_FILE, Path(scratch))

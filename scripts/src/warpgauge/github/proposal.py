@@ -50,7 +50,7 @@ def made(
     """Add the run files of artifacts, by their names, to the baseline one by one: all or none.
 
     Each session is compared with the baseline as it was before any of them was added, as
-    scripts/compare.py does. `scratch` is an empty folder. Raise UserError for anything that must
+    warpgauge compare does. `scratch` is an empty folder. Raise UserError for anything that must
     not become a baseline.
     """
     old = store.find(root / "baselines", gpu.name)

@@ -18,7 +18,7 @@ from warpgauge.measure.selection import exactly
 from warpgauge.records.counters import Clock
 from warpgauge.records.model import BUILD_DIR, MANIFEST, Record, Session
 from warpgauge.records.sessions import newest, newest_last
-from warpgauge.system import git
+from warpgauge.system import environment, git
 from warpgauge.system.errors import UserError, of_system
 from warpgauge.system.git import is_full, short
 from warpgauge.system.text import foreign, plural
@@ -233,13 +233,13 @@ def unconfirmed(screened: Comparison, why: str) -> Comparison:
         return screened
     if any(row.outcome is Outcome.INCONCLUSIVE for row in flags):
         context = newest(screened.candidate).context
-        remedy = "scripts/bench --against COMMIT"
+        remedy = "bench --against COMMIT"
         if MANIFEST in context:
-            remedy = "scripts/bench FILE.toml --budget TIME"
+            remedy = "bench FILE.toml --budget TIME"
         elif BUILD_DIR in context:
-            remedy = "scripts/warpgauge ab"
+            remedy = "ab"
     words = f"{_screened(screened)} Not measured again in pairs with its commit: {sentence(why)}."
     if remedy:
-        words += f" To decide the undecided benchmarks, run {foreign(remedy)}"
+        words += f" To decide the undecided benchmarks, run {foreign(environment.started(remedy))}"
         words += ", or record a new session."
     return replace(screened, method=Note("unconfirmed", words))

@@ -159,8 +159,8 @@ def programs_of(build: Path) -> tuple[manifest.Program, ...]:
     programs = manifest.read(build).programs
     if not programs:
         raise UserError(
-            f"{build / manifest.FILE} names no benchmark program: build first (scripts/bench does "
-            "so without --no-build and --build-dir)"
+            f"{build / manifest.FILE} names no benchmark program: build first (warpgauge bench "
+            "does so without --no-build and --build-dir)"
         )
     return programs
 

@@ -285,7 +285,7 @@ class Measuring:
         except UserError as fault:
             if not self.options.build:
                 raise
-            why = f"commit {shown} builds no benchmark program that this scripts/bench finds"
+            why = f"commit {shown} builds no benchmark program that this warpgauge finds"
             raise UserError(why, ExitStatus.NOT_MEASURED) from fault
         selection.require_drivable(found, shown)
         return found

@@ -22,7 +22,7 @@ from warpgauge.measure.manifest import Program
 from warpgauge.records import benchmark_filter
 from warpgauge.records.benchmark_filter import SAME_CODE, hint, matching
 from warpgauge.records.names import FULL_SUITE
-from warpgauge.system import process
+from warpgauge.system import environment, process
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.text import inert, listed, quoted, typed
 from warpgauge.verdict import pairing
@@ -109,10 +109,10 @@ def require_drivable(binaries: Sequence[Binary], commit: str) -> None:
     """Raise UserError if programs of `commit` use a warpgauge that cannot be measured in pairs."""
     other = next((one for one in binaries if one.not_driven), None)
     if other is not None:
+        again = environment.started("bench --record")
         raise UserError(
             f"commit {commit} cannot be measured in pairs: its {other.path.name} "
-            f"{other.not_driven}; record the baseline again (scripts/bench --record), or name a "
-            "later commit",
+            f"{other.not_driven}; record the baseline again ({again}), or name a later commit",
             ExitStatus.NOT_MEASURED,
         )
 

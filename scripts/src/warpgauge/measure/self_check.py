@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/bench --self-check: measures how well the gate works on this GPU with this build.
+"""warpgauge bench --self-check: measures how well the gate works on this GPU with this build.
 
 This build is compared with itself, as the gate compares two commits; in the candidate, most
 benchmarks do real extra work. A change without any is a false alarm. How much is asked of a

@@ -43,7 +43,7 @@ BASELINE_FORMAT = "baseline/1"
 # Files round times to seven digits. A larger relative difference means that the file was edited.
 _ROUNDING = 1e-3
 
-# Prefix of files that scripts/bench --self-check keeps beside the baselines; they hold no times.
+# Prefix of files that warpgauge bench --self-check keeps beside the baselines; they hold no times.
 SELF_CHECK = "self-check-"
 
 _BySession = Mapping[str, tuple[float, ...]]
@@ -66,11 +66,8 @@ def load(path: Path) -> Record:
     _require_one_kind(path, records)
     if records[0].source.is_plain:
         records = processes.told_apart(records)
-    return (
-        processes.merged(path, records)
-        if processes.are_processes(records)
-        else _merged(path, records)
-    )
+    join = processes.merged if processes.are_processes(records) else _merged
+    return join(path, records)
 
 
 def load_processes(paths: Sequence[Path]) -> Record:
@@ -150,9 +147,8 @@ def _run(document: Document) -> Record:
     def medians(row: Object, unit: float, place: Place) -> _BySession:
         return {session.key: _times(row.get("process_medians"), unit, "process_medians", place)}
 
-    return Record(
-        document.place.path, Source.RUN, sessions, _rows(document, medians, in_pairs=True)
-    )
+    rows = _rows(document, medians, in_pairs=True)
+    return Record(document.place.path, Source.RUN, sessions, rows)
 
 
 def _baseline(document: Document) -> Record:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # commands that print help need no packages
     from warpgauge.records.row import Row
 
 # Keys of the context of another project's measurements: the folder of its programs (`warpgauge ab`;
-# they need not state their build type), its build folder (scripts/bench --build-dir), and the
+# they need not state their build type), its build folder (warpgauge bench --build-dir), and the
 # manifest of its kernels.
 PROGRAMS, BUILD_DIR, MANIFEST = "programs", "build_dir", "manifest"
 FILE = "file"  # of benchmarks in Python

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path, PurePath
 
-import msgspec
+from msgspec import structs
 
 from warpgauge.records.counters import combined
 from warpgauge.records.model import PROCESSES, Record, Session
@@ -58,12 +58,8 @@ def _programs(records: Sequence[Record]) -> list[str]:
 
 
 def _prefixed(record: Record, program: str) -> Record:
-    names = {name: f"{program}/{name}" for name in record.rows}
-    rows = {
-        names[name]: msgspec.structs.replace(row, name=names[name])
-        for name, row in record.rows.items()
-    }
-    return replace(record, rows=rows)
+    rows = (structs.replace(row, name=f"{program}/{row.name}") for row in record.rows.values())
+    return replace(record, rows={row.name: row for row in rows})
 
 
 def merged(path: Path, records: Sequence[Record]) -> Record:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 from statistics import median
 from typing import Annotated
 
@@ -132,6 +133,11 @@ class Row(msgspec.Struct, frozen=True, gc=False):
     @property
     def family(self) -> str:
         return self.name.split("/", 1)[0]
+
+    @property
+    def times(self) -> list[float]:
+        """The times of all processes."""
+        return [*chain.from_iterable(self.process_medians.values())]
 
     @property
     def seconds(self) -> float:

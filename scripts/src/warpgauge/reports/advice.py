@@ -15,9 +15,9 @@ from warpgauge.records.model import BUILD_DIR, FILE, MANIFEST, PROGRAMS, Record,
 from warpgauge.records.names import FULL_SUITE
 from warpgauge.records.sessions import are_paired, newest
 from warpgauge.reports.view import worst
-from warpgauge.system import environment
+from warpgauge.system.environment import started
 from warpgauge.system.git import is_full, short
-from warpgauge.system.text import inert, nearby
+from warpgauge.system.text import inert
 from warpgauge.verdict.comparison import Comparison, Outcome, Verdict
 from warpgauge.verdict.comparison_settings import ENOUGH_FILES
 from warpgauge.verdict.note import MOVED_ALIKE, RECORDED
@@ -32,7 +32,7 @@ _HARMLESS = re.compile(r"[A-Za-z0-9_/:,=-]{1,200}")
 _HARMLESS_FOLDER = re.compile(r"(?!-)[A-Za-z0-9_./,@+=: -]{1,200}")
 
 _FOLDERS = "BASE_FOLDER", "CANDIDATE_FOLDER"
-_AB_FOLDERS = " ".join(("scripts/warpgauge ab", *_FOLDERS))
+_AB = " ".join(("ab", *_FOLDERS))
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def next_step(comparison: Comparison) -> tuple[Step, ...]:
         return (*steps, Step(words, f"{_bench(comparison.candidate)} --record"))
     if slowest is not None:
         words = "To confirm it, measure the programs themselves in pairs:"
-        return (Step(words, shlex.join([*started("ab"), *_FOLDERS])),)
+        return (Step(words, started(_AB)),)
     rows, is_refused = comparison.candidate.rows, comparison.refusal is not None
     for failed in _of(comparison, Outcome.ERROR) if ours and not is_refused else ():
         row = rows.get(failed.name)
@@ -96,9 +96,9 @@ def first_steps(run: Record) -> tuple[Step, ...]:
     words = f"To record a baseline of {inert(context['gpu_name'])}:"
     record = Step(words, f"{_bench(run)} --record")
     if MANIFEST in context:
-        pair = Step("To compare two kernels:", "scripts/warpgauge evaluate BASE CANDIDATE")
+        pair = Step("To compare two kernels:", started("evaluate BASE CANDIDATE"))
     elif BUILD_DIR in context:
-        pair = Step("To compare two builds:", _AB_FOLDERS)
+        pair = Step("To compare two builds:", started(_AB))
     else:
         pair = Step("To compare with another commit:", f"{_bench(run)} --against main")
     return record, pair
@@ -109,10 +109,10 @@ def _bound(comparison: Comparison, undecided: Sequence[Verdict]) -> Step:
     counts = [min(one.processes) for one in undecided if one.processes is not None]
     if comparison.is_of_plain_files and counts and min(counts) < ENOUGH_FILES:
         words = f"Measure {ENOUGH_FILES} processes per side, in turns, each side in a folder:"
-        return Step(words, shlex.join([*started("compare"), "old-results", "new-results"]))
+        return Step(words, started("compare old-results new-results"))
     base = _base(comparison)
     if any(note.kind == MOVED_ALIKE for note in comparison.notes) and not base:
-        return Step("Measure both sides in turns:", _AB_FOLDERS)
+        return Step("Measure both sides in turns:", started(_AB))
     if comparison.candidate.source is not Source.RUN:
         words = "To bound the undecided benchmarks, measure more processes on a quieter machine."
         return Step(words)
@@ -124,7 +124,7 @@ def _bound(comparison: Comparison, undecided: Sequence[Verdict]) -> Step:
         words = "To bound them, measure more processes, or record another session:"
         command += " --budget 5m"
     elif comparison.is_other_project or BUILD_DIR in context:
-        command = _ab(comparison) or _AB_FOLDERS
+        command = _ab(comparison) or started(_AB)
     elif commit:
         command += f" --against {commit}"
     return Step(words, command + _selected(comparison, screened or undecided))
@@ -137,9 +137,9 @@ def _look_into(comparison: Comparison, slowest: Verdict) -> Step:
     if not base or by_code or slowest.by_time is not None or not is_harmless(slowest.name):
         return Step("To reproduce:", _command(comparison, [slowest]))
     file = [_folder(context[FILE], FILE.upper())] if FILE in context else []
-    command = ["scripts/warpgauge", "explain", *file, slowest.name, "--against", base]
+    command = ["explain", *file, slowest.name, "--against", base]
     words = "Accept it in baselines/policy.toml or look into it:"
-    return Step(words, shlex.join(command))
+    return Step(words, started(shlex.join(command)))
 
 
 def _command(comparison: Comparison, rows: Sequence[Verdict]) -> str:
@@ -174,11 +174,11 @@ def _selected(comparison: Comparison, rows: Sequence[Verdict]) -> str:
 def _bench(run: Record) -> str:
     """Return the command that measured a run, also for another project's programs."""
     context = newest(run).context
-    words = started("bench") if BUILD_DIR in context else ["scripts/bench"]
+    words = ["bench"]
     for options, key in ((["--build-dir"], BUILD_DIR), ([], MANIFEST), ([], FILE)):
         if key in context:
             words += [*options, _folder(context[key], key.upper())]
-    return shlex.join(words)
+    return started(shlex.join(words))
 
 
 def _folder(name: str, placeholder: str) -> str:
@@ -195,15 +195,9 @@ def _ab(comparison: Comparison) -> str:
     if any(PROGRAMS not in context for context in contexts):
         return ""
     if _base(comparison):
-        return _AB_FOLDERS
+        return started(_AB)
     names = (context[PROGRAMS] for context in contexts)
-    return shlex.join([*started("ab"), *map(_folder, names, _FOLDERS)])
-
-
-def started(command: str) -> list[str]:
-    """Return the words that start a command in the working directory, often another project's."""
-    clone = environment.CLONE
-    return [str(nearby(clone) / "scripts" / "warpgauge") if clone else "warpgauge", command]
+    return started(shlex.join(["ab", *map(_folder, names, _FOLDERS)]))
 
 
 def is_harmless(name: str) -> bool:

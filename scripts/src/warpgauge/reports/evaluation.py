@@ -179,7 +179,7 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Evaluation(contract.Document, frozen=True, kw_only=True, tag="evaluation/3"):
-    """The output of scripts/warpgauge evaluate --format json.
+    """The output of warpgauge evaluate --format json.
 
     Times are seconds per operation. A later warpgauge may add keys within a version of the format:
     ignore unknown keys. `base` and `candidate` are the kernels as named by the user.

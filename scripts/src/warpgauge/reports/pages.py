@@ -18,8 +18,10 @@ from urllib.parse import quote
 from markupsafe import Markup, escape
 from rich.cells import cell_len, set_cell_size
 
-from warpgauge.system.text import LONGEST_TEXT, cut, inert, plural, span, unbroken_units
-from warpgauge.system.text import plain as without_marks
+from warpgauge.records.counters import speed
+from warpgauge.records.model import by_family
+from warpgauge.records.sessions import newest_last
+from warpgauge.system import text
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -49,7 +51,8 @@ def templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals |= {"span": span, "plural": plural}
+    shared = (text.duration, text.of_limit, text.percent, text.plural, text.span, speed)
+    made.globals |= {its.__name__: its for its in (*shared, by_family, newest_last)}
     made.filters |= {
         "breakable": breakable,
         "anchor": anchor,
@@ -81,21 +84,21 @@ def render(
     return str(element(template, {**page, "script": Markup(script), **values}))
 
 
-def hash_of(text: str) -> str:
+def hash_of(content: str) -> str:
     """Return the hash that a policy uses to allow a style or a script."""
-    digest = hashlib.sha256(text.encode()).digest()
+    digest = hashlib.sha256(content.encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
-def plain(text: str) -> str:
+def plain(words: str) -> str:
     """Return inert text of readable length, not yet escaped."""
-    words = without_marks(cut(text, LONGEST_TEXT))
-    return unbroken_units(cut(inert(words), LONGEST_TEXT))
+    shown = text.inert(text.plain(text.cut(words, text.LONGEST_TEXT)))
+    return text.unbroken_units(text.cut(shown, text.LONGEST_TEXT))
 
 
 def shortened(words: str, longest: int) -> str:
     """Return inert text of at most `longest` letters; wide East Asian ones count as two."""
-    shown = inert(words[: longest + 1])
+    shown = text.inert(words[: longest + 1])
     return shown if cell_len(shown) <= longest else f"{set_cell_size(shown, longest).rstrip()}…"
 
 
@@ -114,9 +117,9 @@ def anchor(key: str) -> str:
     return quote(key, safe="/:,")
 
 
-def breakable(text: str) -> Markup:
+def breakable(words: str) -> Markup:
     """Return inert text that may wrap after a slash or a comma."""
-    shown = escape(plain(text))
+    shown = escape(plain(words))
     return Markup(shown.replace("/", Markup("/<wbr>")).replace(",", Markup(",<wbr>")))
 
 

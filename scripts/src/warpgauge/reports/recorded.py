@@ -2,7 +2,7 @@
 """The comparison that `warpgauge demo` shows, judged from the run files in `recorded`.
 
 To record it anew (.github/examples/README.md says what was changed):
-``scripts/bench --against HEAD --out candidate.json``, and gzip both run files.
+``warpgauge bench --against HEAD --out candidate.json``, and gzip both run files.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A file of every command that a run of scripts/bench starts; each line can be run by hand.
+"""A file of every command that a run of warpgauge starts; each line can be run by hand.
 
 A line is on disk before its command begins: after a crash, the last one names what was running.
 """
@@ -37,9 +37,7 @@ _current: ContextVar[CommandLog | None] = ContextVar("command_log", default=None
 class CommandLog:
     """The log at `path`: a new file, or a continued one for a resumed run."""
 
-    def __init__(
-        self, path: Path, argv: Sequence[str], *, goes_on: bool, command: str = "scripts/bench"
-    ) -> None:
+    def __init__(self, path: Path, argv: Sequence[str], *, goes_on: bool, command: str) -> None:
         """Raise UserError if `path` cannot be written."""
         self.path = path
         lead = "\n" if goes_on and path.exists() else ""  # its last line may be incomplete

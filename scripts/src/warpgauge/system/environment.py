@@ -11,6 +11,7 @@ import importlib
 import importlib.util
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -23,7 +24,7 @@ from typing import NamedTuple, Optional
 from warpgauge import __version__
 from warpgauge.system.errors import UserError
 from warpgauge.system.locks import alone
-from warpgauge.system.text import file_name
+from warpgauge.system.text import file_name, nearby
 
 LOCK = "requirements.lock"
 _ABOVE = Path(__file__).resolve().parents[4]
@@ -41,6 +42,14 @@ TOML = "tomllib" if sys.version_info >= (3, 11) else "tomli"
 # Marks a .venv as made here. It holds the lock's hash and is written last, so that an interrupted
 # installation is detected and repeated.
 STAMP = "warpgauge-lock-sha256"
+
+
+def started(command: str) -> str:
+    """Return what starts `command`, as for a shell, in this folder, often another project's."""
+    if CLONE is None:
+        return f"warpgauge {command}"
+    launcher = "" if command.startswith("bench") else "warpgauge "  # scripts/bench is its own
+    return f"{shlex.quote(str(nearby(CLONE) / 'scripts'))}/{launcher}{command}"
 
 
 def about(cmake: Path = CMAKE, clone: Path | None = CLONE) -> str:

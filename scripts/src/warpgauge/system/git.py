@@ -54,7 +54,6 @@ def run(folder: Path, *arguments: str, **own: str) -> subprocess.CompletedProces
                 command,
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
-                text=True,
                 errors="replace",
                 check=False,
                 env=_environment() | own,
@@ -93,9 +92,8 @@ def blobs(folder: Path, names: Sequence[str]) -> Iterator[bytes]:
                     size = int(header[2]) if len(header) == 3 else 0
                     content = process.stdout.read(size + 1)
                     if len(header) != 3 or len(content) <= size:
-                        raise UserError(
-                            f"{folder} lacks the git object {short(name)}: run git fsck"
-                        )
+                        what = f"{folder} lacks the git object {short(name)}"
+                        raise UserError(f"{what}: run git fsck")
                     yield content[:-1]
             finally:
                 process.kill()

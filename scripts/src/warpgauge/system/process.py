@@ -251,18 +251,12 @@ def log_tail(log: Path) -> str:
 def nvidia_smi(*arguments: str) -> str:
     """Return nvidia-smi's output; empty if it fails or is missing."""
     try:
-        done = subprocess.run(
-            ["nvidia-smi", *arguments],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=True,
-            timeout=60,
-        )
+        command, null = ["nvidia-smi", *arguments], subprocess.DEVNULL
+        return subprocess.check_output(
+            command, stdin=null, stderr=null, errors="replace", timeout=60
+        ).strip()
     except (OSError, subprocess.SubprocessError):
         return ""
-    return done.stdout.strip()
 
 
 def why_no_gpu() -> str:

@@ -19,6 +19,7 @@ from warpgauge.records.counters import (
 from warpgauge.records.model import ISOLATED, Record, Session
 from warpgauge.records.row import Row
 from warpgauge.records.sessions import are_paired, newest_last
+from warpgauge.system.environment import started
 from warpgauge.system.text import duration, foreign, percent, plural
 from warpgauge.verdict import comparability, incompatibility
 from warpgauge.verdict.comparability import Comparability
@@ -213,12 +214,12 @@ def _moved_alike(judged: Judged, *, is_ours: bool) -> Iterator[Note]:
         if abs(middle) > math.log1p(tolerance) and len(alike) >= _ALIKE * len(logs):
             size = percent(math.expm1(min(median(alike), _KNOWN)))
             of = f" of {clock.value} time" if is_ours else ""
-            command = "scripts/bench --against COMMIT" if is_ours else "warpgauge ab"
+            command = "bench --against COMMIT" if is_ours else "ab"
             yield Note(
                 MOVED_ALIKE,
                 f"{len(alike)} of {plural(len(logs), 'benchmark')}{of} moved by about {size}: the "
                 "machine or the build changed, not single benchmarks. Measure both sides in turns "
-                f"({foreign(command)}).",
+                f"({foreign(started(command))}).",
             )
 
 
@@ -239,7 +240,7 @@ def _siblings(judged: Judged) -> Iterator[Note]:
             f"is compared with {plural(sessions, 'session')} of other GPUs of the model, and those "
             f"differ even without a cause. Only changes of device time of at least {least} or "
             f"{duration(comparability.SIBLING_LATENCY)} per kernel, whichever is more, count. "
-            f"{foreign('scripts/bench --against COMMIT')} detects smaller ones.",
+            f"{foreign(started('bench --against COMMIT'))} detects smaller ones.",
         )
 
 

@@ -219,8 +219,8 @@ def of(baseline: Record, candidate: Record, baselines: Path, named: Path | None)
     """Return the policy `named`, or the one of a baseline, or None if there is none.
 
     A baseline, ``baselines/nvidia-h200`` or a file in it, uses the policy in ``baselines``. Paired
-    run files in this tree use the policy of `baselines`, as scripts/bench did to measure them. Run
-    files from elsewhere, or of another project's programs, have none. Raise UserError.
+    run files in this tree use the policy of `baselines`, as warpgauge bench did to measure them.
+    Run files from elsewhere, or of another project's programs, have none. Raise UserError.
     """
     here = candidate.path.resolve().is_relative_to(baselines.resolve().parent)
     ours = not any(PROGRAMS in session.context for session in candidate.sessions.values())

@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import chain, pairwise
+from itertools import pairwise
 from statistics import fmean, median
 from typing import NamedTuple
 
@@ -242,9 +242,8 @@ def _largest_tick(pairing: Pairing) -> float:
     """
     ticks = []
     for row in (pairing.baseline, pairing.candidate):
-        times = [*chain.from_iterable(row.process_medians.values())]
-        step = max(_ROUNDED, _COARSE / max(1.0, row.iterations / len(times)))
-        ticks.append(math.log1p(step / min(times)))
+        step = max(_ROUNDED, _COARSE / max(1.0, row.iterations / len(row.times)))
+        ticks.append(math.log1p(step / min(row.times)))
     return min(UNKNOWN_TICK, max(ticks))
 
 

@@ -6,15 +6,14 @@ from __future__ import annotations
 from datetime import date, datetime, time, timedelta, timezone
 
 from warpgauge.records.model import Record, Session, Source
-from warpgauge.records.sessions import STALE_DAYS, newest_last, when
+from warpgauge.records.sessions import STALE_DAYS, newest, when
+from warpgauge.system.environment import started
 from warpgauge.system.git import short
 from warpgauge.system.text import foreign, inert, plural
 from warpgauge.verdict.note import Note, commit_words
 
 # A date without a zone is read as UTC and may be off by 14 hours, so less than a day is no error.
 _CLOCK_SLACK = timedelta(days=1)
-
-_RECORD = foreign("scripts/bench --record")
 
 
 def note(record: Record, now: datetime) -> Note | None:
@@ -24,26 +23,26 @@ def note(record: Record, now: datetime) -> Note | None:
     """
     if record.source is not Source.BASELINE or not record.sessions:
         return None
-    newest = newest_last(record.sessions.values())[-1]
-    then = measured(newest)
+    session, record_again = newest(record), foreign(started("bench --record"))
+    then = measured(session)
     if then is None:
         words = "The baseline does not say when it was measured; refresh it with"
-        return Note("undated", f"{words} {_RECORD}.")
+        return Note("undated", f"{words} {record_again}.")
     date = f"{then:%Y-%m-%d}"
-    if is_future(newest, now):
+    if is_future(session, now):
         return Note(
             "future",
-            f"The baseline's newest session, {foreign(newest.key)}, is dated in the future ({date}"
+            f"The baseline's newest session, {foreign(session.key)}, is dated in the future ({date}"
             f", in {plural(-_days_ago(then, now), 'day')}): the clock of this machine or of the "
             "measuring machine is wrong.",
         )
     if (now - then) / timedelta(days=1) <= STALE_DAYS:
         return None
-    commit = commit_words(newest.context.get("commit", ""))
+    commit = commit_words(session.context.get("commit", ""))
     return Note(
         "stale",
         f"The baseline's newest session is {plural((now - then).days, 'day')} old ({date}, commit "
-        f"{commit}); refresh it with {_RECORD}.",
+        f"{commit}); refresh it with {record_again}.",
     )
 
 

@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
@@ -25,7 +24,7 @@ from warpgauge.records.counters import KERNELS, Clock
 from warpgauge.records.model import Record, Session
 from warpgauge.records.row import Row, Why
 from warpgauge.reports.view import bound_words
-from warpgauge.system import process
+from warpgauge.system import environment, process
 from warpgauge.system.errors import UserError, of_system
 from warpgauge.system.git import short
 from warpgauge.system.text import clause, duration, inert
@@ -71,7 +70,7 @@ def evidence(
             missing.append(f"The {what} is not {how}: {_words(fault)}.")
             return None
 
-    seconds = statistics.median(chain.from_iterable(row.process_medians.values()))
+    seconds = statistics.median(row.times)
     found = Evidence(seconds, row.clock is Clock.HOST, row.counters)
     if not side.binary.needs_gpu:
         return found
@@ -95,8 +94,8 @@ def of_pairs(name: str, pair: Pair, found: Comparison, measuring: Measuring) -> 
     records = found.baseline, found.candidate
     change = next((one.change for one in found.verdicts if one.name == name), None)
     rows = [record.rows[name] for record in records if name in record.rows]
-    times = [[*chain.from_iterable(row.process_medians.values())] for row in rows]
-    if change is None and len(rows) == 2 and all(times):  # pairs that are not compared
+    times = [row.times for row in rows if row.times]
+    if change is None and len(times) == 2:  # pairs that are not compared
         old, new = map(statistics.median, times)
         change = Change(new / old - 1.0, -math.inf, math.inf)
     if change is not None:
@@ -182,10 +181,10 @@ def by_environment(
         axes = {its.key: _axis(its) for its in differs}
         tested = dict.fromkeys(filter(None, axes.values()))
         tests = [shlex.join([*words, "--axis", axis]) for axis in tested]
-        commands = [f"scripts/warpgauge explain {test}" for test in tests]
+        commands = [environment.started(f"explain {test}") for test in tests]
         if others := [key for key, axis in axes.items() if not axis]:
-            bench = shlex.join([*words[:-1], "--filter", selection.exactly(words[-1:])])
-            commands.append(f"restore {', '.join(others)}, then scripts/bench {bench}")
+            bench = shlex.join(["bench", *words[:-1], "--filter", selection.exactly(words[-1:])])
+            commands.append(f"restore {', '.join(others)}, then {environment.started(bench)}")
         remark += f" To test it: {'; or '.join(commands)}."
     assert row.change is not None
     return Reason(row.name, row.change.ratio, differs=differs, remark=remark)

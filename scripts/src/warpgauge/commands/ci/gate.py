@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """warpgauge ci gate: one comparison on a GPU runner, and the files that its job uploads.
 
-Standard library only: scripts/bench or scripts/warpgauge ab, which it runs, makes the environment.
+Standard library only: the command that it runs, bench or ab, makes the environment.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def page_of(gpu: str) -> str:
 
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
-    """Parse `argv`; `further` are the options for scripts/bench or scripts/warpgauge ab.
+    """Parse `argv`; `further` are the options for bench or ab.
 
     Raises UserError for bad usage.
     """

@@ -11,11 +11,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 
 from warpgauge.baselines import show, store
 from warpgauge.commands import command_lines
-from warpgauge.commands.output_file import require_empty
+from warpgauge.commands.output_file import require_empty, write
 from warpgauge.github import artifact, gpus, nights, on_demand, proposal, pull_request
 from warpgauge.github import comment as comments
 from warpgauge.github.api import DIGITS, GitHub, Job, Repository, address, number, text
@@ -28,9 +29,6 @@ from warpgauge.history.lines import History, Night
 from warpgauge.history.show import courses
 from warpgauge.measure import self_check
 from warpgauge.records.benchmark_filter import normal
-from warpgauge.records.counters import speed
-from warpgauge.records.model import by_family
-from warpgauge.records.sessions import newest_last
 from warpgauge.reports import pages as site
 from warpgauge.reports.drawing import course
 from warpgauge.reports.format import FORMATS
@@ -40,7 +38,7 @@ from warpgauge.reports.view import check_word
 from warpgauge.system import git
 from warpgauge.system.errors import ExitStatus, UserError
 from warpgauge.system.git import short
-from warpgauge.system.text import duration, inert, of_limit, percent, plural
+from warpgauge.system.text import inert, plural
 from warpgauge.verdict import staleness
 from warpgauge.verdict.comparison import Comparison, exit_status
 
@@ -114,7 +112,7 @@ def _kept(result: Result, folder: Path) -> ExitStatus:
     for part in result.parts(gpus.read(gpus.file_of(result.root))):
         if isinstance(part.found, Comparison):
             path = folder / f"checked-report-{part.gpu.slug}.html"
-            path.write_text(FORMATS["html"].render(part.found), encoding="utf-8")
+            write(path, FORMATS["html"].render(part.found))
             print(f"written: {path}")
     return ExitStatus.OK
 
@@ -143,8 +141,7 @@ def _answered(asked: Request, result: Result) -> ExitStatus:
     run = result.run
     body = comments.not_readable(run)
     try:
-        models = asked.models(gpus.read(gpus.file_of(result.root)))
-        parts = result.parts(models)
+        parts = result.parts(asked.models(gpus.read(gpus.file_of(result.root))))
         body = (
             comments.body(run, result.base, parts, result.judging).removeprefix(MARK)
             if parts
@@ -245,7 +242,7 @@ def pages(
         print(command("error", {"title": "Left out of the history"}, fault), file=sys.stderr)
     _write_reference(given.out_dir / "reference", root / "baselines")
     index = site.of_site("Nightly results by GPU", gpus=rows)
-    _write(given.out_dir / site.INDEX, index)  # written last: then the site is complete
+    write(given.out_dir / site.INDEX, index)  # written last: then the site is complete
     made = f"{given.out_dir}, of {plural(len(models), 'GPU')}, {len(newest)} with a report"
     lines = plural(len(history.faults), "line")
     print(f"made: {made}{f'; {lines} of the history left out' if history.faults else ''}")
@@ -260,38 +257,28 @@ def _write_gpu(
     row = {"slug": gpu.slug, "name": gpu.name, "nights": len(measured), "newest": newest}
     if newest is not None:
         row |= {"check": check_word(exit_status(newest.found)), "commit": short(newest.commit)}
-        _write(folder / site.REPORT, FORMATS["html"].render(newest.found))
+        write(folder / site.REPORT, FORMATS["html"].render(newest.found))
     for family, those in families.items():
         page = site.of_site(f"{gpu.name}: {family}", gpu=row, pictures=map(course.drawn, those))
-        _write(folder / f"{family}.html", page)
-    _write(folder / site.INDEX, site.of_site(gpu.name, gpu=row, families=families))
+        write(folder / f"{family}.html", page)
+    write(folder / site.INDEX, site.of_site(gpu.name, gpu=row, families=families))
     return row
 
 
 def _write_reference(out: Path, baselines: Path) -> None:
     """Write what the baselines hold: a page for each GPU model, and one of all side by side."""
-    now, (heads, checks) = datetime.now(timezone.utc), self_check.table(baselines)
-    values = {
-        **{"told": lambda session: staleness.told(session, now), "commit": staleness.commit},
-        **{"newest_last": newest_last, "by_family": by_family, "speed": speed},
-        **{"quantiles": show.quantiles, "changes": show.changes, "duration": duration},
-        **{"percent": percent, "of_limit": of_limit, "heads": heads, "checks": checks},
-    }
-
-    def write(page: str, title: str, **own: object) -> None:
-        text = site.render("reference.html", title, {**values, **own}, mark=site.MARK)
-        _write(out / page, text)
-
+    page = partial(site.render, "reference.html", mark=site.MARK)
+    heads, checks = self_check.table(baselines)
+    about = {"show": show, "staleness": staleness, "now": datetime.now(timezone.utc)}
     every = []
     for path in store.folders(baselines):
-        folder, page = store.open_folder(path), f"{path.name}.html"
-        about = {"model": ", ".join(folder.gpu_names) or path.name, "page": page}
-        columns = [
-            {**about, "link": link, "record": record} for link, record in show.by_link(folder.whole)
-        ]
-        write(page, about["model"], is_of_model=True, columns=columns)
+        folder, name = store.open_folder(path), f"{path.name}.html"
+        gpu, links = ", ".join(folder.gpu_names) or path.name, show.by_link(folder.whole)
+        columns = [{"model": gpu, "page": name, "link": link, "record": its} for link, its in links]
+        write(out / name, page(gpu, {**about, "is_of_model": True, "columns": columns}))
         every += columns
-    write(site.INDEX, "What each GPU does", is_of_model=False, columns=every)
+    own = {"is_of_model": False, "columns": every, "heads": heads, "checks": checks}
+    write(out / site.INDEX, page("What each GPU does", {**about, **own}))
 
 
 def _families(every: Mapping[str, course.Course]) -> dict[str, list[course.Course]]:
@@ -302,8 +289,3 @@ def _families(every: Mapping[str, course.Course]) -> dict[str, list[course.Cours
         if _FAMILY.fullmatch(family) and f"{family}.html" not in (site.INDEX, site.REPORT):
             found.setdefault(family, []).append(one)
     return found
-
-
-def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")

@@ -124,7 +124,7 @@ class Note(msgspec.Struct, frozen=True):
 
 
 class Comparison(contract.Document, frozen=True, kw_only=True, tag="comparison/4"):
-    """The output of scripts/compare.py --format json and scripts/bench --format json.
+    """The output of warpgauge compare --format json and warpgauge bench --format json.
 
     Times are seconds per operation, ratios are fractions (0.05 is 5 %), and unknown or non-finite
     numbers are null. A later warpgauge may add keys within a version of the format: ignore unknown

@@ -23,6 +23,7 @@ from warpgauge.reports.markdown_text import (
     table_row,
 )
 from warpgauge.reports.view import ACCEPTED, WITHIN, Row, View
+from warpgauge.system.environment import started
 from warpgauge.system.text import cut, inert, plain, plural, shown_as
 from warpgauge.verdict.comparison import Comparison
 
@@ -130,10 +131,9 @@ def tables(comparison: Comparison, limit: int, sources: Sources = _NO_LINKS) -> 
         left_out += len(section.lines) - shown
     if left_out:
         count = f"{left_out:,} line{'s' * (left_out != 1)}"
-        texts.append(
-            f"**Left out for lack of space: {count}.** `scripts/compare.py BASELINE CANDIDATE "
-            "--verbose` and `--format json=FILE` list everything.\n\n"
-        )
+        command = started("compare BASELINE CANDIDATE --verbose")
+        lack = f"**Left out for lack of space: {count}.**"
+        texts.append(f"{lack} `{command}` and `--format json=FILE` list everything.\n\n")
     return "".join([*texts, closing])
 
 
