@@ -24,7 +24,7 @@ from warpgauge.system import entry_point
 from warpgauge.system.environment import ROOT
 from warpgauge.system.errors import UserError
 
-MOST_MIB = 15
+MOST_MB = 15
 MOST_SECONDS = 20.0  # of the commands that are tried first after the installation
 EXAMPLES = ROOT / "examples"
 # The GPU driver's is the machine's, and CUPTI comes with a framework or the toolkit.
@@ -62,8 +62,8 @@ def check(wheel: Path, work: Path) -> None:
     The commands get neither a GPU nor a compiler. A project builds with its CMake package if this
     machine has what the package needs. Raises UserError for the first fault.
     """
-    if wheel.stat().st_size > MOST_MIB << 20:
-        raise UserError(f"{wheel} is larger than {MOST_MIB} MiB")
+    if wheel.stat().st_size > MOST_MB * 10**6:
+        raise UserError(f"{wheel} is larger than {MOST_MB} MB")
     _run([sys.executable, "-m", "venv", "venv"], work)
     binaries = work / "venv" / "bin"
     _run([str(binaries / "pip"), "install", "--quiet", str(wheel.resolve())], work)

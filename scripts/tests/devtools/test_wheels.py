@@ -61,8 +61,8 @@ def test_a_command_that_does_not_is_refused_in_a_sentence(
 def test_a_wheel_that_is_too_large_is_not_tried(tmp_path: Path) -> None:
     wheel = tmp_path / "warpgauge-0.2.0-py3-none-any.whl"
     with wheel.open("wb") as file:
-        file.truncate((wheels.MOST_MIB << 20) + 1)
-    with pytest.raises(UserError, match="is larger than 15 MiB"):
+        file.truncate(wheels.MOST_MB * 10**6 + 1)
+    with pytest.raises(UserError, match="is larger than 15 MB"):
         wheels.check(wheel, tmp_path)
 
 
