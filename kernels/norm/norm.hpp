@@ -39,8 +39,8 @@ void rms_norm_residual(const T* in, const T* residual, const T* gamma, T* sum, T
 
 /// RMS norm y, quantised with one scale per row (per-token, dynamic): y = out scale, where
 /// scale = max |y| / 448, so that the row's largest element becomes e4m3's. If no |in gamma| of a
-/// row is above 2^-119, the largest counts as that: 448 has no smaller divisor in float. A row whose
-/// products are all 0 in float (at most 2^-150) has scale 0. out must be aligned to 8 bytes.
+/// row is above 2^-119, the largest counts as that: 448 has no smaller divisor in float. A row
+/// whose products are all 0 in float (at most 2^-150) has scale 0. out must be aligned to 8 bytes.
 void rms_norm_e4m3(const __nv_bfloat16* in, const __nv_bfloat16* gamma, __nv_fp8_e4m3* out,
                    float* scales, RowsShape shape, float epsilon, cudaStream_t stream);
 
