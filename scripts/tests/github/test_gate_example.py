@@ -147,7 +147,7 @@ def test_a_slower_library_fails_on_each_gpu_and_leaves_what_the_comment_reads(
         assert [one.context["commit"] for one in side.sessions.values()] == [commit]
     # A command with the runner's folders is of no use to a reader.
     report = (left / "report.md").read_text()
-    assert "scripts/warpgauge ab BASE_FOLDER CANDIDATE_FOLDER" in report
+    assert "warpgauge ab BASE_FOLDER CANDIDATE_FOLDER" in report.splitlines()
     told = pull_request.verdict(outputs, "failure")
     assert (told["verdict"], told["exit-status"]) == ("FAIL", "1")
     assert told["worst"] in WORST

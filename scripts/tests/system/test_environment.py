@@ -352,10 +352,13 @@ def test_a_command_is_named_as_it_is_started_from_the_working_folder(
     for folder in (clone, project):
         folder.mkdir()
     monkeypatch.setattr(environment, "CLONE", clone)
+    monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
     monkeypatch.chdir(clone)
     assert environment.started("bench --record") == "scripts/bench --record"
     assert environment.started("ab A B") == "scripts/warpgauge ab A B"
     monkeypatch.chdir(project)
     assert environment.started("bench") == f"'{clone}/scripts'/bench"
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")  # its reader has no such folder
+    assert environment.started("ab A B") == "warpgauge ab A B"
     monkeypatch.setattr(environment, "CLONE", None)
     assert environment.started("bench --record") == "warpgauge bench --record"

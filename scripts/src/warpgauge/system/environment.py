@@ -46,7 +46,7 @@ STAMP = "warpgauge-lock-sha256"
 
 def started(command: str) -> str:
     """Return what starts `command`, as for a shell, in this folder, often another project's."""
-    if CLONE is None:
+    if CLONE is None or ("GITHUB_ACTIONS" in os.environ and Path.cwd() != CLONE):  # read elsewhere
         return f"warpgauge {command}"
     launcher = "" if command.startswith("bench") else "warpgauge "  # scripts/bench is its own
     return f"{shlex.quote(str(nearby(CLONE) / 'scripts'))}/{launcher}{command}"
