@@ -9,7 +9,8 @@
 
 namespace warpgauge::kernels {
 
-template <class T, class Shape, bool adds>
+// A `full` row has Shape::most_vectors, which needs no comparisons.
+template <class T, class Shape, bool adds, bool full = false>
 __global__ __launch_bounds__(Shape::threads, Shape::least_blocks_per_sm) void rms_norm_kernel(
     const T* __restrict__ in, const T* __restrict__ residual, const T* __restrict__ gamma,
     T* __restrict__ sum, T* __restrict__ out, float* __restrict__ scales, std::size_t rows,
@@ -41,7 +42,7 @@ __global__ __launch_bounds__(Shape::threads, Shape::least_blocks_per_sm) void rm
       __pipeline_commit();
     }
     uint4 held[Shape::vectors];
-    hold_row<Shape>(held, from, first, row_vectors);
+    hold_row<Shape, full>(held, from, first, row_vectors);
     if constexpr (adds) {
       __pipeline_wait_prior(0);
 #pragma unroll
@@ -78,7 +79,7 @@ __global__ __launch_bounds__(Shape::threads, Shape::least_blocks_per_sm) void rm
     }
 #pragma unroll
     for (unsigned j = 0; j < Shape::vectors; ++j) {
-      if (first + j * Shape::step < row_vectors) {
+      if (full || first + j * Shape::step < row_vectors) {
         float x[n];
         float factor[n];
         unpack(factors[j * Shape::step], factor);
@@ -105,10 +106,20 @@ void rms_norm(const T* in, const T* gamma, T* out, float* scales, RowsShape shap
                               {"gamma", gamma, sizeof(uint4)},
                               {"out", out, sizeof(uint4)},
                               {"scales", scales}});
-  with_row_shape<T>(shape, [&]<class Shape>(Shape, unsigned row_vectors) {
-    launch_rows<Shape, rms_norm_kernel<T, Shape, false>>(
-        "rms_norm", shape.rows, stream, in, static_cast<const T*>(nullptr), gamma,
-        static_cast<T*>(nullptr), out, scales, shape.rows, row_vectors, epsilon);
+  with_row_shape<T>(shape, [&]<class Found>(Found, unsigned row_vectors) {
+    using Shape = typename Found::InRuns;
+    const auto launch = [&]<bool full>() {
+      launch_rows<Shape, rms_norm_kernel<T, Shape, false, full>>(
+          "rms_norm", shape.rows, stream, in, static_cast<const T*>(nullptr), gamma,
+          static_cast<T*>(nullptr), out, scales, shape.rows, row_vectors, epsilon);
+    };
+    // In a cluster, the registers would not suffice without comparisons (nvcc 13.0).
+    constexpr bool may_be_full = Shape::blocks == 1;
+    if (may_be_full && row_vectors == Shape::most_vectors) {
+      launch.template operator()<may_be_full>();
+    } else {
+      launch.template operator()<false>();
+    }
   });
 }
 
@@ -125,7 +136,8 @@ void rms_norm_residual(const T* in, const T* residual, const T* gamma, T* sum, T
                                        {"sum", sum, sizeof(uint4)},
                                        {"out", out, sizeof(uint4)},
                                        {"scales", scales}});
-  with_row_shape<T>(shape, [&]<class Shape>(Shape, unsigned row_vectors) {
+  with_row_shape<T>(shape, [&]<class Found>(Found, unsigned row_vectors) {
+    using Shape = typename Found::InRuns;
     launch_rows<Shape, rms_norm_kernel<T, Shape, true>,
                 Shape::vectors * Shape::threads * sizeof(uint4)>(
         "rms_norm_residual", shape.rows, stream, in, residual, gamma, sum, out, scales, shape.rows,

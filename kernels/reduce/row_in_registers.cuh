@@ -12,17 +12,20 @@
 namespace warpgauge::kernels {
 
 /// The threads that hold a row: `blocks` blocks (a cluster if more than one) of `threads` threads,
-/// each with `vectors` times 16 bytes.
-template <unsigned threads_, unsigned vectors_, unsigned blocks_ = 1>
+/// each with `vectors` times 16 bytes. Those of a warp are neighbours if `runs`, otherwise those
+/// that all threads load at once.
+template <unsigned threads_, unsigned vectors_, unsigned blocks_ = 1, bool runs_ = false>
 struct RowShape {
   static constexpr unsigned threads = threads_;
   static constexpr unsigned vectors = vectors_;
   static constexpr unsigned blocks = blocks_;
+  static constexpr bool runs = runs_;
+  using InRuns = RowShape<threads, vectors, blocks, true>;
   static constexpr unsigned warps = threads / 32;
   /// From one vector of a thread to its next.
-  static constexpr unsigned step = threads * blocks;
+  static constexpr unsigned step = runs ? 32 : threads * blocks;
   /// 16-byte vectors that a row may have.
-  static constexpr unsigned most_vectors = vectors * step;
+  static constexpr unsigned most_vectors = vectors * threads * blocks;
   // Limits a thread to 64 registers: half of an SM's threads then fit at once.
   static constexpr unsigned least_blocks_per_sm = 1024 / threads;
 };
@@ -72,13 +75,14 @@ __device__ uint4 nothing() {
 }
 
 /// Reads this thread's vectors of a row, `from` and at steps of Shape::step; those past the row's
-/// end become `past`. Nothing reads a row twice, so it does not stay in the caches.
-template <class Shape>
+/// end become `past`. A `full` row has Shape::most_vectors. Nothing reads a row twice, so it does
+/// not stay in the caches.
+template <class Shape, bool full = false>
 __device__ void hold_row(uint4 (&held)[Shape::vectors], const uint4* from, unsigned first,
                          unsigned row_vectors, uint4 past = make_uint4(0, 0, 0, 0)) {
 #pragma unroll
   for (unsigned j = 0; j < Shape::vectors; ++j) {
-    held[j] = first + j * Shape::step < row_vectors ? __ldcs(from + j * Shape::step) : past;
+    held[j] = full || first + j * Shape::step < row_vectors ? __ldcs(from + j * Shape::step) : past;
   }
 }
 
@@ -138,7 +142,10 @@ class RowGroup {
 
   /// The first 16-byte vector of the row that this thread holds; the others follow at steps of
   /// Shape::step.
-  __device__ unsigned first() const { return rank() * Shape::threads + threadIdx.x; }
+  __device__ unsigned first() const {
+    const unsigned thread = rank() * Shape::threads + threadIdx.x;
+    return Shape::runs ? thread / 32 * Shape::vectors * 32 + thread % 32 : thread;
+  }
 
   /// Combines all values of the group, always in the same order; every thread has the result.
   template <class Combine>

@@ -67,12 +67,12 @@ void with_row_shape(RowsShape shape, const Launch& launch) {
     launch(tried, vectors);
     return true;
   };
-  // Smallest first; from 4 KiB on, each is twice the one before, because a half-empty shape takes
+  // Smallest first; from 2 KiB on, each is twice the one before, because a half-empty shape takes
   // as long as a full one. The last holds most_held_row_bytes.
-  static_cast<void>(fits(RowShape<64, 4>{}) || fits(RowShape<128, 4>{}) ||
-                    fits(RowShape<256, 4>{}) || fits(RowShape<256, 8>{}) ||
-                    fits(RowShape<512, 8>{}) || fits(RowShape<512, 8, 2>{}) ||
-                    fits(RowShape<512, 8, 4>{}));
+  static_cast<void>(fits(RowShape<64, 2>{}) || fits(RowShape<64, 4>{}) ||
+                    fits(RowShape<128, 4>{}) || fits(RowShape<256, 4>{}) ||
+                    fits(RowShape<256, 8>{}) || fits(RowShape<512, 8>{}) ||
+                    fits(RowShape<512, 8, 2>{}) || fits(RowShape<512, 8, 4>{}));
 }
 
 }  // namespace warpgauge::kernels
