@@ -78,6 +78,12 @@ __device__ inline unsigned warp_index() {
   return __shfl_sync(~0U, threadIdx.x / 32, 0);
 }
 
+/// The warpgroup's index, likewise. Where a kernel branches on it, descriptors and addresses stay
+/// in uniform registers. It costs a shuffle: the shortest products gain nothing.
+__device__ inline unsigned warpgroup_index() {
+  return warp_index() / (warpgroup_threads / 32);
+}
+
 /// Chooses one thread of a whole warp, the same at each call.
 __device__ inline bool elect_one() {
   unsigned elected = 0;

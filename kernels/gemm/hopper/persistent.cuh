@@ -68,8 +68,7 @@ __global__ __launch_bounds__(
       place = Order::place(index, rows, arguments.tile_columns);
     }
   };
-  // nvcc knows warp_index() to be the same in a whole warp: descriptors stay in uniform registers.
-  const unsigned warpgroup = warp_index() / (warpgroup_threads / 32);
+  const unsigned warpgroup = warpgroup_index();
   if (warpgroup == Tile::consumers) {
     if constexpr (Tile::consumers == 2) {
       release_registers<producer_registers>();

@@ -164,7 +164,7 @@ __global__ __launch_bounds__(Plan::threads, 1) void scaled_gemm_kernel(
           (place.column * Plan::cluster_columns + (Plan::shares_a ? in_cluster : 0)) * Tile::n);
     }
   };
-  const unsigned warpgroup = threadIdx.x / warpgroup_threads;
+  const unsigned warpgroup = warpgroup_index();
   if (warpgroup == Tile::consumers) {
     release_registers<producer_registers>();
     if (warp_index() == Tile::consumer_threads / 32) {

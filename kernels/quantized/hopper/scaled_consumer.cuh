@@ -65,6 +65,7 @@ struct Consumer {
       for (unsigned part = 0; part < Plan::parts; ++part) {
         columns[part] = of_stage.b[part];
       }
+      __syncwarp();  // one thread releases the stage for its warp, which has read the scales
 #pragma unroll
       for (unsigned part = 0; part < Plan::parts; ++part) {
         issue_products(products, ring.a() + a_offset, ring.b() + part * Plan::part_bytes);
@@ -85,6 +86,7 @@ struct Consumer {
     const StageScales<Plan>& of_stage = scales[ring.stage];
     factors[0] = of_stage.a[row] * of_stage.b[0];
     factors[1] = of_stage.a[row + 8] * of_stage.b[0];
+    __syncwarp();  // one thread releases the stage for its warp, which has read the scales
     ring.advance();
   }
 
