@@ -106,20 +106,19 @@ void rms_norm(const T* in, const T* gamma, T* out, float* scales, RowsShape shap
                               {"gamma", gamma, sizeof(uint4)},
                               {"out", out, sizeof(uint4)},
                               {"scales", scales}});
-  with_row_shape<T>(shape, [&]<class Found>(Found, unsigned row_vectors) {
-    using Shape = typename Found::InRuns;
-    const auto launch = [&]<bool full>() {
-      launch_rows<Shape, rms_norm_kernel<T, Shape, false, full>>(
+  with_row_shape<T>(shape, [&]<class Shape>(Shape, unsigned row_vectors) {
+    const auto launch = [&]<class Chosen, bool full>() {
+      launch_rows<Chosen, rms_norm_kernel<T, Chosen, false, full>>(
           "rms_norm", shape.rows, stream, in, static_cast<const T*>(nullptr), gamma,
           static_cast<T*>(nullptr), out, scales, shape.rows, row_vectors, epsilon);
     };
-    // In a cluster, the registers would not suffice without comparisons (nvcc 13.0).
-    constexpr bool may_be_full = Shape::blocks == 1;
-    if (may_be_full && row_vectors == Shape::most_vectors) {
-      launch.template operator()<may_be_full>();
-    } else {
-      launch.template operator()<false>();
+    // In runs, a shorter row would leave some warps, or blocks of a cluster, without vectors.
+    if constexpr (Shape::blocks == 1) {
+      if (row_vectors == Shape::most_vectors) {
+        return launch.template operator()<typename Shape::InRuns, true>();
+      }
     }
+    launch.template operator()<Shape, false>();
   });
 }
 
@@ -136,12 +135,19 @@ void rms_norm_residual(const T* in, const T* residual, const T* gamma, T* sum, T
                                        {"sum", sum, sizeof(uint4)},
                                        {"out", out, sizeof(uint4)},
                                        {"scales", scales}});
-  with_row_shape<T>(shape, [&]<class Found>(Found, unsigned row_vectors) {
-    using Shape = typename Found::InRuns;
-    launch_rows<Shape, rms_norm_kernel<T, Shape, true>,
-                Shape::vectors * Shape::threads * sizeof(uint4)>(
-        "rms_norm_residual", shape.rows, stream, in, residual, gamma, sum, out, scales, shape.rows,
-        row_vectors, epsilon);
+  with_row_shape<T>(shape, [&]<class Shape>(Shape, unsigned row_vectors) {
+    const auto launch = [&]<class Chosen>() {
+      launch_rows<Chosen, rms_norm_kernel<T, Chosen, true>,
+                  Chosen::vectors * Chosen::threads * sizeof(uint4)>(
+          "rms_norm_residual", shape.rows, stream, in, residual, gamma, sum, out, scales,
+          shape.rows, row_vectors, epsilon);
+    };
+    if constexpr (Shape::blocks == 1) {  // as in rms_norm()
+      if (row_vectors == Shape::most_vectors) {
+        return launch.template operator()<typename Shape::InRuns>();
+      }
+    }
+    launch.template operator()<Shape>();
   });
 }
 

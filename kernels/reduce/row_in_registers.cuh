@@ -12,8 +12,8 @@
 namespace warpgauge::kernels {
 
 /// The threads that hold a row: `blocks` blocks (a cluster if more than one) of `threads` threads,
-/// each with `vectors` times 16 bytes. Those of a warp are neighbours if `runs`, otherwise those
-/// that all threads load at once.
+/// each with `vectors` times 16 bytes. In `runs`, all vectors of a warp are contiguous; otherwise
+/// the first ones of all threads are, then the second ones.
 template <unsigned threads_, unsigned vectors_, unsigned blocks_ = 1, bool runs_ = false>
 struct RowShape {
   static constexpr unsigned threads = threads_;

@@ -109,7 +109,8 @@ __device__ inline void load_stage(const WgmmaArguments& arguments, unsigned stag
 /// of every block whose copies write to its stages, once wgmma.wait_group reports that its wgmmas
 /// have completed and therefore read the stage. The producer waits for that phase before it loads
 /// again. Reads and writes both use the async proxy, so no proxy fence is needed. There are no
-/// ordinary loads or stores, so the barriers need no wider scope.
+/// ordinary loads or stores but those of a block's own scales (scaled_consumer.cuh), so the
+/// barriers need no wider scope.
 template <class Tile, unsigned Cluster = 1>
 struct Ring {
   unsigned memory;
